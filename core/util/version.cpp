@@ -1,0 +1,7 @@
+#include "core/util/version.h"
+
+namespace difr {
+
+const char* version() { return DIFR_VERSION; }
+
+}  // namespace difr

@@ -1,0 +1,66 @@
+#pragma once
+// The trusted reference: teacher-forced logits of claimed outputs. Public headers of gpu/ do not include LibTorch.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "core/domain/claim.h"
+#include "core/domain/evidence.h"
+
+namespace difr::gpu {
+
+enum class Dtype : std::uint8_t { fp32, bf16, fp16 };
+[[nodiscard]] const char* to_string(Dtype dtype);
+/// Throws difr::Error (usage) for an unknown name.
+[[nodiscard]] Dtype parse_dtype(std::string_view name);
+
+struct EngineOptions {
+  Dtype dtype = Dtype::fp32;
+  std::string device = "cpu";   ///< cpu | cuda | cuda:N
+  std::string variant;          ///< empty, int4-g32, int4-g128, int8, fp8, fp8-kv
+  int threads = 0;              ///< 0: all cores this process may use
+  int batch_tokens = 2048;      ///< packed tokens per forward pass
+};
+
+struct ModelInfo {
+  std::string name;
+  std::string architecture;
+  int vocab = 0;
+  int hidden = 0;
+  int layers = 0;
+  int max_positions = 0;
+  std::int64_t parameters = 0;
+  std::int64_t weight_bytes = 0;
+  std::string weights_digest;
+};
+
+/// One sequence to be teacher-forced. Rows are wanted for the positions that predict output tokens.
+struct Sequence {
+  std::span<const TokenId> prompt;
+  std::span<const TokenId> output;
+};
+
+/// Rows of one sequence in order: `first` is the output index t of the first row; `logits` is rows×V, row-major fp32;
+/// `hidden` is rows×d (final norm's output, fp32), empty unless asked for.
+using RowSink = std::function<void(std::size_t sequence, int first, int rows, std::span<const float> logits, std::span<const float> hidden)>;
+
+class ReferenceEngine {
+ public:
+  virtual ~ReferenceEngine() = default;
+  [[nodiscard]] virtual const ModelInfo& info() const = 0;
+  [[nodiscard]] virtual ReferenceEnvironment environment() const = 0;
+  /// Runs all sequences in packed batches; never holds more than a chunk of logits. Returns early when stopped.
+  virtual void score(std::span<const Sequence> sequences, const RowSink& sink, std::stop_token stop, bool want_hidden = false) = 0;
+};
+
+/// Loads config.json + safetensors (directory) or a GGUF file. Throws difr::Error naming file, place and remedy.
+[[nodiscard]] std::unique_ptr<ReferenceEngine> load_engine(const std::filesystem::path& model, const EngineOptions& options);
+/// Reads headers only; weights_digest is empty unless `digest`.
+[[nodiscard]] ModelInfo inspect_model(const std::filesystem::path& model, bool digest = false);
+
+}  // namespace difr::gpu
