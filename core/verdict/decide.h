@@ -2,6 +2,7 @@
 // From scores to verdicts: calibration, thresholds, p-values (DESIGN §3 Statistics). Pure; no I/O.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,10 +30,12 @@ struct ScoredProvider {
 
 struct DecisionOptions {
   double alpha = 0.001;          ///< promised false-alarm rate of a provider-level fail
+  double warn_alpha = 0.01;      ///< between alpha and this the answer is undetermined
   double request_alpha = 0.05;   ///< Benjamini-Hochberg level over one provider's requests
   double confidence = 0.95;      ///< 1 - delta of tolerance limits
   double clip_quantile = 0.999;  ///< Delta = this quantile of trusted margins
-  int resamples = 20000;         ///< of permutation tests
+  double transfer_tolerance = 0.25;  ///< honest margins under another sampling may exceed the prediction by this share
+  int resamples = 20000;         ///< of permutation tests; raised when alpha needs more
   std::uint64_t seed = 20261201; ///< of the resampling; recorded in the report
 };
 
@@ -41,11 +44,30 @@ struct Decisions {
   std::vector<RequestDecision> requests;
 };
 
+/// Values of ProviderDecision::statistic.
+inline constexpr const char* kClippedMargin = "mean clipped margin";
+inline constexpr const char* kStandardisedMargin = "clipped margin over its expectation";
+
 /// Throws difr::Error (bad_input) when the trusted runs disagree in sampling or hold no finite scores.
 [[nodiscard]] Calibration make_calibration(std::string name, std::span<const ScoredProvider> trusted, std::string environment,
                                            const DecisionOptions& options = {});
 
+/// One decision per provider and per request, in input order. A claim sampled as the calibration was is judged on its
+/// mean clipped margin; any other on observed over expected margins (docs/statistics.md). Deterministic given the seed.
 [[nodiscard]] Decisions decide(const Calibration& calibration, std::span<const ScoredProvider> providers,
                                const DecisionOptions& options = {});
+
+/// Does normal logit noise of the fitted sigma describe the trusted runs well enough to predict other samplings?
+struct NoiseFit {
+  double ratio = 0;            ///< observed over expected clipped margins of the trusted runs
+  std::size_t mismatches = 0;  ///< trusted tokens with a positive margin
+  std::string misfit;          ///< why the model cannot be used; empty: it can
+};
+inline constexpr std::size_t kFewestMismatches = 20;
+[[nodiscard]] NoiseFit check_noise_model(const Calibration& calibration);
+
+/// The calibration's own request scores, ascending, in the units of RequestDecision::score under `statistic`
+/// (kClippedMargin or kStandardisedMargin): what histograms and request thresholds compare with.
+[[nodiscard]] std::vector<double> calibration_request_scores(const Calibration& calibration, const std::string& statistic);
 
 }  // namespace difr
