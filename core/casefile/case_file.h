@@ -81,9 +81,21 @@ struct RequestSummary {
   bool flagged = false;
 };
 
-enum class RequestSort : std::uint8_t { id, provider, external_id, output_tokens, exact_match, mean_margin, max_margin, cross_entropy, p_value };
+enum class RequestSort : std::uint8_t {
+  id,
+  provider,
+  external_id,
+  output_tokens,
+  exact_match,
+  mean_margin,
+  max_margin,
+  cross_entropy,
+  p_value
+};
 
-/// Keyset paging: pass the last row of the page before as `after`.
+/// Keyset paging: pass the last row of the page before as `after`. Ties are broken by ascending id; rows without the
+/// sorted value come last in both directions. The summary of a request is that of its newest run, under the profile it
+/// was first scored with there, until a decision names another.
 struct RequestQuery {
   std::vector<std::int64_t> provider_ids;  ///< empty: all
   std::string external_id_contains;
@@ -98,6 +110,24 @@ struct RequestQuery {
 struct AuditTrailRow {
   std::int64_t id = 0;
   std::string at, actor, action, detail, previous_hash, hash;
+};
+
+/// A note, tag or sign-off on a request, a provider or (both absent) the case.
+struct Finding {
+  std::int64_t id = 0;
+  std::optional<std::int64_t> request_id, provider_id;
+  int token = -1;    ///< output position meant; -1: none
+  std::string kind;  ///< note | tag | sign-off
+  std::string text;
+  std::string author;
+  std::string created_at;
+};
+
+/// Number of issues of one kind, for a list that unfolds.
+struct IssueCount {
+  std::string kind;
+  bool rejected = true;
+  std::int64_t count = 0;
 };
 
 /// Finished work of one batch; written in one transaction together with its done mark.
@@ -126,10 +156,18 @@ class CaseFile {
   void finish_source(std::int64_t source_id, std::int64_t accepted, std::int64_t rejected);
   void add_issues(std::span<const SourceIssue> issues);
   [[nodiscard]] std::vector<SourceIssue> issues(std::int64_t source_id) const;
+  /// `limit` issues after the first `skip`, in order of record; for lists too long to load whole.
+  [[nodiscard]] std::vector<SourceIssue> issues_page(std::int64_t source_id, std::int64_t skip,
+                                                     std::int64_t limit) const;
+  [[nodiscard]] std::vector<IssueCount> issue_counts(std::int64_t source_id) const;
+  /// Replaces the provisional hash of a source that was read from a pipe.
+  void set_source_identity(std::int64_t source_id, std::string_view sha256, std::int64_t size);
 
+  /// The same declaration in the same source is one provider: its id is returned again.
   std::int64_t add_provider(std::int64_t source_id, ProviderRole role, const ProviderConfig& config);
   void set_role(std::int64_t provider_id, ProviderRole role);
   [[nodiscard]] std::vector<ProviderRow> providers() const;
+  [[nodiscard]] std::optional<ProviderRow> provider(std::int64_t provider_id) const;
 
   /// Inserts in one transaction; a claim already there (same provider, record, choice) is skipped. Returns new rows.
   std::int64_t add_claims(std::span<const Claim> claims);
@@ -143,12 +181,14 @@ class CaseFile {
   [[nodiscard]] std::vector<RunRow> runs() const;
   [[nodiscard]] std::optional<RunRow> latest_run() const;
   /// Ids of requests without evidence in this run, ascending; the resume list.
-  [[nodiscard]] std::vector<std::int64_t> pending_requests(std::int64_t run_id, std::span<const std::int64_t> provider_ids) const;
+  [[nodiscard]] std::vector<std::int64_t> pending_requests(std::int64_t run_id,
+                                                           std::span<const std::int64_t> provider_ids) const;
   /// Stores a batch in one transaction; requests already stored are left as they are.
   void store_batch(std::int64_t run_id, std::span<const ScoredRequest> batch);
   void set_run_state(std::int64_t run_id, RunState state);
   [[nodiscard]] std::optional<Evidence> evidence(std::int64_t run_id, std::int64_t request_id) const;
-  [[nodiscard]] std::optional<TokenScores> scores(std::int64_t run_id, std::int64_t request_id, std::string_view profile = {}) const;
+  [[nodiscard]] std::optional<TokenScores> scores(std::int64_t run_id, std::int64_t request_id,
+                                                  std::string_view profile = {}) const;
   void store_scores(std::int64_t run_id, std::int64_t request_id, std::string_view profile, const TokenScores& scores);
 
   // --- decisions ------------------------------------------------------------------------------------------------
@@ -156,12 +196,22 @@ class CaseFile {
   [[nodiscard]] std::vector<Calibration> calibrations() const;
   void store_decisions(std::int64_t run_id, std::int64_t calibration_id, std::span<const ProviderDecision> providers,
                        std::span<const RequestDecision> requests);
-  [[nodiscard]] std::vector<ProviderDecision> decisions() const;                                   ///< newest per provider
+  [[nodiscard]] std::vector<ProviderDecision> decisions() const;  ///< newest per provider
   [[nodiscard]] std::vector<RequestDecision> request_decisions(std::int64_t provider_id) const;
 
   // --- tables for people ----------------------------------------------------------------------------------------
   [[nodiscard]] std::vector<RequestSummary> request_page(const RequestQuery& query) const;
   [[nodiscard]] std::int64_t request_count(const RequestQuery& query) const;  ///< exact; may be slow on millions
+  [[nodiscard]] std::optional<RequestSummary> request_summary(std::int64_t request_id) const;
+  /// Mean margins of one provider's scored requests, in id order; no blob is decoded.
+  [[nodiscard]] std::vector<double> mean_margins(std::int64_t provider_id) const;
+  /// Changes whenever another connection has committed; cheap enough for a timer.
+  [[nodiscard]] std::int64_t data_version() const;
+
+  // --- findings -------------------------------------------------------------------------------------------------
+  std::int64_t add_finding(const Finding& finding);
+  void remove_finding(std::int64_t finding_id);
+  [[nodiscard]] std::vector<Finding> findings() const;
 
   // --- settings and audit trail ---------------------------------------------------------------------------------
   void set_setting(std::string_view key, std::string_view value);
