@@ -1,0 +1,149 @@
+#include "core/scoring/token_race.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace difr {
+namespace {
+
+// Rows may be filled by vector code whose logarithm is good to a few ulp; scores closer than this are settled exactly.
+constexpr double kNearTie = 1e-9;
+
+TokenId id_of(const RaceEntries& e, std::size_t i) {
+  return e.ids.empty() ? static_cast<TokenId>(i) : e.ids[i];
+}
+
+void consider(Race& race, const RaceEntries& e, const FilterCut& cut, std::size_t i, std::size_t claimed,
+              double score) {
+  const TokenId id = id_of(e, i);
+  if (score > race.winner_score || (score == race.winner_score && id < race.winner)) {
+    race.winner = id;
+    race.winner_score = score;
+    race.winner_at_edge = e.x[i] < cut.sure_min;
+  }
+  if (i == claimed || e.x[i] < cut.sure_min) return;
+  if (score > race.rival) {
+    race.second_rival = race.rival;
+    race.rival = score;
+  } else {
+    race.second_rival = std::max(race.second_rival, score);
+  }
+}
+
+/// All entries within kNearTie of the best two places, with exact noise.
+Race settle(const RaceEntries& e, std::size_t claimed, const FilterCut& cut, NoiseSource& exact, int t,
+            const Race& rough, std::span<const double> scores) {
+  const double floor =
+      std::min({rough.winner_score, rough.rival, rough.second_rival == kNoScore ? rough.rival : rough.second_rival}) -
+      kNearTie;
+  std::vector<std::size_t> near;
+  std::vector<TokenId> ids;
+  for (std::size_t i = 0; i < e.x.size(); ++i) {
+    if (i == claimed || (e.x[i] >= cut.keep_min && scores[i] >= floor)) {
+      near.push_back(i);
+      ids.push_back(id_of(e, i));
+    }
+  }
+  std::vector<double> g(ids.size());
+  exact.at(t, ids, g);
+  Race race;
+  race.above_claimed = rough.above_claimed;
+  for (std::size_t j = 0; j < near.size(); ++j) {
+    const std::size_t i = near[j];
+    const double score = static_cast<double>(e.s[i]) + g[j];
+    if (i == claimed) race.claimed = score;
+    if (e.x[i] >= cut.keep_min) consider(race, e, cut, i, claimed, score);
+  }
+  return race;
+}
+
+float logits(double score_difference, double temperature) {
+  return static_cast<float>(temperature * score_difference);
+}
+
+}  // namespace
+
+Race run_race(const RaceEntries& e, std::size_t claimed, const FilterCut& cut, NoiseSource* exact, int t) {
+  std::vector<double> scores(e.x.size());
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    scores[i] = static_cast<double>(e.s[i]) + (e.g.empty() ? 0.0 : e.g[i]);
+  Race race;
+  race.claimed = scores[claimed];
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (!(e.x[i] >= cut.keep_min) || e.x[i] == -std::numeric_limits<float>::infinity()) continue;
+    if (scores[i] > race.claimed) ++race.above_claimed;
+    consider(race, e, cut, i, claimed, scores[i]);
+  }
+  const auto near = [](double a, double b) { return std::abs(a - b) < kNearTie; };
+  if (exact != nullptr && (near(race.rival, race.claimed) || near(race.rival, race.second_rival) ||
+                           (race.winner_at_edge && near(race.winner_score, race.rival)))) {
+    return settle(e, claimed, cut, *exact, t, race, scores);
+  }
+  return race;
+}
+
+void append_scores(TokenScores& out, const RawMetrics& raw, const FilterCut& cut, const Race& race, TokenId claimed,
+                   double temperature, bool greedy) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const bool admitted = cut.claimed != Membership::outside;
+  std::uint8_t flags = 0;
+  if (race.winner == claimed) flags |= exact_match;
+  if (cut.claimed == Membership::edge) flags |= filter_edge;
+  if (!admitted) flags |= filtered;
+  if (race.winner_at_edge && race.winner != claimed) flags |= robust_differs;
+
+  const bool alone = race.rival == kNoScore;
+  float gap = admitted ? kInf : -kInf;
+  float margin = admitted ? 0.0F : kInf;
+  // Equal infinities (a noise of +inf on both sides) leave the difference undefined; then nobody is ahead.
+  if (admitted && !alone) {
+    gap = race.claimed == race.rival ? 0.0F : logits(race.claimed - race.rival, temperature);
+    margin = std::max(0.0F, -gap);
+  }
+  float runner_up = kInf;
+  if (admitted && !alone) {
+    const double best = std::max(race.rival, race.claimed);
+    const double second = race.claimed >= race.rival ? race.rival : std::max(race.second_rival, race.claimed);
+    runner_up = best == second ? 0.0F : logits(best - second, temperature);
+  } else if (!alone) {
+    runner_up = race.rival == race.second_rival ? 0.0F : logits(race.rival - race.second_rival, temperature);
+  }
+  out.margin.push_back(margin);
+  out.margin_hi.push_back(margin);
+  out.gap.push_back(gap);
+  out.log_prob.push_back(static_cast<float>(raw.log_prob));
+  out.logit_rank.push_back(raw.logit_rank);
+  out.gumbel_rank.push_back(greedy || !admitted ? -1 : race.above_claimed);
+  out.reference_token.push_back(race.winner);
+  out.filter_distance.push_back(static_cast<float>(cut.distance));
+  out.runner_up.push_back(runner_up);
+  out.flags.push_back(flags);
+}
+
+void append_without_noise(TokenScores& out, const RawMetrics& raw, const FilterCut& cut) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  std::uint8_t flags = no_noise;
+  if (cut.claimed == Membership::edge) flags |= filter_edge;
+  if (cut.claimed == Membership::outside) flags |= filtered;
+  out.margin.push_back(kNan);
+  out.margin_hi.push_back(kNan);
+  out.gap.push_back(kNan);
+  out.log_prob.push_back(static_cast<float>(raw.log_prob));
+  out.logit_rank.push_back(raw.logit_rank);
+  out.gumbel_rank.push_back(-1);
+  out.reference_token.push_back(-1);
+  out.filter_distance.push_back(static_cast<float>(cut.distance));
+  out.runner_up.push_back(kNan);
+  out.flags.push_back(flags);
+}
+
+void append_refused(TokenScores& out) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (auto* v : {&out.margin, &out.margin_hi, &out.gap, &out.log_prob, &out.filter_distance, &out.runner_up})
+    v->push_back(kNan);
+  for (auto* v : {&out.logit_rank, &out.gumbel_rank, &out.reference_token}) v->push_back(-1);
+  out.flags.push_back(refused);
+}
+
+}  // namespace difr
