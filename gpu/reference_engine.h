@@ -21,10 +21,10 @@ enum class Dtype : std::uint8_t { fp32, bf16, fp16 };
 
 struct EngineOptions {
   Dtype dtype = Dtype::fp32;
-  std::string device = "cpu";   ///< cpu | cuda | cuda:N
-  std::string variant;          ///< empty, int4-g32, int4-g128, int8, fp8, fp8-kv
-  int threads = 0;              ///< 0: all cores this process may use
-  int batch_tokens = 2048;      ///< packed tokens per forward pass
+  std::string device = "cpu";  ///< cpu | cuda | cuda:N
+  std::string variant = {};        ///< empty, int4-g32, int4-g128, int8, fp8, fp8-kv
+  int threads = 0;             ///< 0: all cores this process may use
+  int batch_tokens = 2048;     ///< packed tokens per forward pass
 };
 
 struct ModelInfo {
@@ -47,19 +47,33 @@ struct Sequence {
 
 /// Rows of one sequence in order: `first` is the output index t of the first row; `logits` is rows×V, row-major fp32;
 /// `hidden` is rows×d (final norm's output, fp32), empty unless asked for.
-using RowSink = std::function<void(std::size_t sequence, int first, int rows, std::span<const float> logits, std::span<const float> hidden)>;
+using RowSink = std::function<void(std::size_t sequence, int first, int rows, std::span<const float> logits,
+                                   std::span<const float> hidden)>;
+
+/// Where numbers broke down, over all calls of an engine. Rows with NaN or Inf still go to the sink as they are.
+struct EngineDiagnostics {
+  std::int64_t non_finite_rows = 0;
+  int first_layer = -1;  ///< earliest origin: 0 embedding, i layer i (from 1), layers + 1 final norm or head; -1 none
+  std::size_t first_sequence = 0;  ///< of that origin: sequence of its score() call, output index
+  int first_output = 0;
+};
 
 class ReferenceEngine {
  public:
   virtual ~ReferenceEngine() = default;
   [[nodiscard]] virtual const ModelInfo& info() const = 0;
   [[nodiscard]] virtual ReferenceEnvironment environment() const = 0;
-  /// Runs all sequences in packed batches; never holds more than a chunk of logits. Returns early when stopped.
-  virtual void score(std::span<const Sequence> sequences, const RowSink& sink, std::stop_token stop, bool want_hidden = false) = 0;
+  [[nodiscard]] virtual const EngineDiagnostics& diagnostics() const = 0;
+  /// Runs all sequences in packed batches; never holds more than a chunk of logits. Sequences reach the sink in any
+  /// order, each one's rows together and ascending. Returns early when stopped: the last sequence may be incomplete.
+  /// Throws difr::Error (bad input) for an empty prompt or a token id outside 0..V-1, before anything is computed.
+  virtual void score(std::span<const Sequence> sequences, const RowSink& sink, std::stop_token stop,
+                     bool want_hidden = false) = 0;
 };
 
 /// Loads config.json + safetensors (directory) or a GGUF file. Throws difr::Error naming file, place and remedy.
-[[nodiscard]] std::unique_ptr<ReferenceEngine> load_engine(const std::filesystem::path& model, const EngineOptions& options);
+[[nodiscard]] std::unique_ptr<ReferenceEngine> load_engine(const std::filesystem::path& model,
+                                                           const EngineOptions& options);
 /// Reads headers only; weights_digest is empty unless `digest`.
 [[nodiscard]] ModelInfo inspect_model(const std::filesystem::path& model, bool digest = false);
 
