@@ -99,8 +99,9 @@ JudgedRequest judged_request(const TokenScores& scores, double sigma) {
     if ((scores.flags[t] & TokenFlag::filtered) != 0 && outside > 0 &&
         outside <= kEdgeZ * std::numbers::sqrt2 * sigma) {
       token.margin = token.margin_hi = outside;
-      token.gap = -outside;
     }
+    // The gap model speaks of admitted tokens in competition, not of who is admitted: the margin alone judges these.
+    if ((scores.flags[t] & (TokenFlag::filtered | TokenFlag::filter_edge)) != 0) token.gap = std::nan("");
     request.push_back(token);
   }
   return request;
@@ -168,6 +169,7 @@ GapTest test_gaps(std::span<const JudgedRequest> trusted, std::span<const Judged
         // question.
         double centred = 0;
         for (const JudgedToken& token : request) {
+          if (std::isnan(token.gap)) continue;
           const double value = likelihoods[j](token.gap);
           centred += value - likelihoods[j].expectation(token.runner_up, sigma_truth);
           if (keep) score[j] += value;

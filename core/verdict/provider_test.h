@@ -15,7 +15,7 @@ namespace difr {
 struct JudgedToken {
   double margin = 0;     ///< may be +inf
   double margin_hi = 0;  ///< upper end when the margin is only bounded
-  double gap = 0;        ///< signed; -inf when filtered
+  double gap = 0;        ///< signed; NaN for a token outside the filter, which takes no part in the gap test
   double runner_up = 0;  ///< >= 0; +inf when nothing else was admitted
 };
 using JudgedRequest = std::vector<JudgedToken>;
