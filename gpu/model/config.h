@@ -25,6 +25,7 @@ struct RopeSpec {
   double beta_slow = 1;         ///< yarn
   bool truncate = true;         ///< yarn: round the correction range to whole dimensions
   std::optional<double> attention_factor, mscale, mscale_all_dim;  ///< yarn
+  std::vector<float> frequency_divisors;  ///< one a pair (GGUF's form of llama3 scaling); empty: none
 
   bool operator==(const RopeSpec&) const = default;
 };

@@ -14,7 +14,8 @@ struct OpenedModel {
   std::unique_ptr<WeightSource> weights;
 };
 
-/// A Hugging Face folder (config.json, safetensors), or the path of its config.json or model.safetensors.
+/// A Hugging Face folder (config.json, safetensors), or the path of its config.json or model.safetensors; or a
+/// GGUF file.
 /// Headers only: no tensor is read.
 [[nodiscard]] OpenedModel open_model(const std::filesystem::path& path);
 

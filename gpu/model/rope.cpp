@@ -61,6 +61,8 @@ RopeTable make_rope(const RopeSpec& spec, int head_dim) {
   for (int i = 0; i < head_dim; i += 2)
     table.inverse_frequency.push_back(
         static_cast<float>(1.0 / std::pow(spec.theta, static_cast<double>(i) / head_dim)));
+  for (std::size_t i = 0; i < spec.frequency_divisors.size(); ++i)
+    table.inverse_frequency.at(i) /= spec.frequency_divisors[i];
   switch (spec.kind) {
     case RopeKind::standard:
       break;
