@@ -68,12 +68,14 @@ void add_legend(const Frame& f, std::vector<Mark>& out) {
 }
 
 void add_thresholds(const Frame& f, std::vector<Mark>& out) {
+  double label_y = f.top + 6;
   for (const Threshold& threshold : f.chart.thresholds) {
     const double x = f.x(threshold.x);
     out.push_back(line_mark({{x, f.top - 2}, {x, f.bottom}}, threshold.ink, 1.4, threshold.dashed));
     const bool flip = x > (f.left + f.right) / 2;
-    out.push_back(text_mark(x + (flip ? -4 : 4), f.top + 6, threshold.label,
+    out.push_back(text_mark(x + (flip ? -4 : 4), label_y, threshold.label,
                             flip ? Mark::Anchor::end : Mark::Anchor::start, threshold.ink));
+    label_y += 12;  // lines may stand close together
   }
 }
 

@@ -21,13 +21,13 @@ std::string join(const std::vector<std::string>& parts, std::size_t most) {
 }  // namespace
 
 std::string describe(const SamplingParams& s) {
-  std::string out = s.greedy() ? "greedy (temperature 0)" : "temperature " + number(s.temperature);
-  if (s.top_p < 1) out += ", top-p " + number(s.top_p);
+  std::string out = s.greedy() ? "greedy (temperature 0)" : "temperature " + setting(s.temperature);
+  if (s.top_p < 1) out += ", top-p " + setting(s.top_p);
   if (s.top_k > 0) out += ", top-k " + std::to_string(s.top_k);
-  if (s.min_p > 0) out += ", min-p " + number(s.min_p);
-  if (s.repetition_penalty != 1) out += ", repetition penalty " + number(s.repetition_penalty);
-  if (s.frequency_penalty != 0) out += ", frequency penalty " + number(s.frequency_penalty);
-  if (s.presence_penalty != 0) out += ", presence penalty " + number(s.presence_penalty);
+  if (s.min_p > 0) out += ", min-p " + setting(s.min_p);
+  if (s.repetition_penalty != 1) out += ", repetition penalty " + setting(s.repetition_penalty);
+  if (s.frequency_penalty != 0) out += ", frequency penalty " + setting(s.frequency_penalty);
+  if (s.presence_penalty != 0) out += ", presence penalty " + setting(s.presence_penalty);
   if (s.min_tokens > 0) out += ", at least " + std::to_string(s.min_tokens) + " tokens";
   if (!s.logit_bias.empty()) out += ", logit bias on " + plural(s.logit_bias.size(), "token", "tokens");
   if (!s.allowed_token_ids.empty()) out += ", restricted to " + plural(s.allowed_token_ids.size(), "token", "tokens");
@@ -64,8 +64,8 @@ void add_calibrations(Document& document, const ReportModel& model) {
           Paragraph{fmt::format("With {} trusted requests the smallest p-value that one request can have is {}. A "
                                 "distribution-free threshold for a false-alarm rate of {} per request with "
                                 "confidence {} would need {} trusted requests.",
-                                count(c.requests), number(1.0 / static_cast<double>(c.requests + 1)), number(alpha),
-                                number(model.parameters.confidence),
+                                count(c.requests), number(1.0 / static_cast<double>(c.requests + 1)), setting(alpha),
+                                setting(model.parameters.confidence),
                                 std::isfinite(needed) && needed > 0 ? count(static_cast<std::size_t>(needed)) : "–"),
                     Paragraph::Style::note});
     }

@@ -150,7 +150,7 @@ void add_verdict_table(Document& document, const ReportModel& model) {
                    {"Mean clipped margin ± s.e.", 1.9, true},
                    {"Score", 1.05, true},
                    {"Threshold", 1.2, true},
-                   {"p-value", 1.15, true},
+                   {"p‑value", 1.15, true},
                    {"Verdict", 1.75}};
   for (const auto& p : model.providers) {
     if (table.rows.size() == model.limits.provider_rows) break;

@@ -27,7 +27,7 @@ void add_method(Document& document, const ReportModel& model) {
        fmt::format("A request's score is the mean of min(margin, Δ) over its tokens; a provider's pools all its "
                    "tokens. Δ is the {} quantile of the trusted margins, so that a few "
                    "wild tokens cannot decide alone.",
-                   number(p.clip_quantile))},
+                   setting(p.clip_quantile))},
       {"Filters.",
        "Engines round their logits, so that ties at a top-k or top-p cut are frequent and which tied token survives is "
        "chance. A token outside the filter by no more than the "
@@ -39,7 +39,7 @@ void add_method(Document& document, const ReportModel& model) {
                    "honest requests would score like trusted ones. Many requests are tested at once: flags control the "
                    "expected share of false ones at {} (Benjamini–Hochberg). A provider's "
                    "p-value comes from {} resamplings of the trusted requests (seed {}).",
-                   percent(p.request_alpha), count(static_cast<std::size_t>(p.resamples)), p.seed)},
+                   setting(100 * p.request_alpha) + " %", count(static_cast<std::size_t>(p.resamples)), p.seed)},
       {"Signed-gap likelihood ratio.",
        "A second statistic compares the signed distance to the runner-up under the honest noise with a wider and "
        "slightly corrupted one. It is more sensitive to small "
@@ -57,7 +57,7 @@ void add_method(Document& document, const ReportModel& model) {
        fmt::format("the score exceeds what trusted runs show, at a promised false-alarm rate of {} (confidence in that "
                    "promise: {}), and no declared fact explains it. It is not a statement about cause "
                    "or intent.",
-                   number(p.alpha), percent(p.confidence))},
+                   setting(p.alpha), setting(100 * p.confidence) + " %")},
       {"■ Undetermined:",
        "the data cannot support either: too few requests, a calibration that does not fit the declared sampling, "
        "missing seeds, or token ids that were reconstructed from text."},
@@ -101,7 +101,7 @@ void add_limits(Document& document, const ReportModel& model) {
        "tokens behind it."},
       {"Chance.", fmt::format("With a promised false-alarm rate of {} per provider, an honest one fails now and then "
                               "if very many are tested.",
-                              number(model.parameters.alpha))},
+                              setting(model.parameters.alpha))},
   };
   document.add(std::move(list));
 }

@@ -123,6 +123,8 @@ void add_manifest(Document& document, const ReportModel& model);
 [[nodiscard]] std::string verdict_text(Outcome outcome);
 
 [[nodiscard]] std::string render_html(const Document& document);
-void write_pdf(const Document& document, const std::filesystem::path& path);
+[[nodiscard]] std::string render_pdf(const Document& document);
+/// Whole or not at all. Throws difr::Error when it cannot be written.
+void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace difr::report

@@ -36,10 +36,12 @@ thead th{border-bottom:2px solid var(--fg)}
 .mono,pre{font-family:ui-monospace,"DejaVu Sans Mono",monospace;font-size:.8rem;overflow-wrap:anywhere}
 .facts th{width:15rem;font-weight:500;color:var(--muted)}
 .facts td,.mono{overflow-wrap:anywhere}
+td.right{white-space:nowrap}.card.pass span+span{color:var(--pass)}.card.fail span+span{color:var(--fail)}
+.card.undetermined span+span{color:var(--undetermined)}
 .tone{font-weight:600;white-space:nowrap}
 .tone.pass{color:var(--pass)}.tone.fail{color:var(--fail)}.tone.undetermined{color:var(--undetermined)}
 figure{margin:1.2rem 0}
-svg{max-width:100%;height:auto;font-family:inherit}
+svg{width:100%;height:auto;font-family:inherit}
 .i-grid{--c:var(--line)}.i-axis{--c:var(--muted)}.i-text{--c:var(--fg)}.i-muted{--c:var(--muted)}.i-bar{--c:var(--bar)}
 .i-trusted{--c:var(--trusted)}.i-threshold{--c:var(--threshold)}.i-pass{--c:var(--pass)}.i-fail{--c:var(--fail)}
 .i-undetermined{--c:var(--undetermined)}

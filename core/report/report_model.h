@@ -144,7 +144,9 @@ struct ReportModel {
 /// One self-contained UTF-8 page: no script runs, nothing is fetched. Also well-formed XML.
 [[nodiscard]] std::string render_html(const ReportModel& model);
 
-/// A4, vector charts, embedded fonts, outline and links. Throws difr::Error when the file cannot be written.
+/// A4, vector charts, embedded fonts, outline and links; same model, same bytes (with the same fonts installed).
+[[nodiscard]] std::string render_pdf(const ReportModel& model);
+/// Throws difr::Error when the file cannot be written.
 void write_pdf(const ReportModel& model, const std::filesystem::path& path);
 
 /// The report for machines: every number that the pages show. `schema_version` 1; NaN is null, infinities are "inf" and

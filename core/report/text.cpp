@@ -153,6 +153,10 @@ std::string number(double value, int digits) {
   return value < 0 ? "−" + text : text;
 }
 
+std::string setting(double value) {
+  return std::isfinite(value) ? fmt::format("{:g}", value) : number(value);
+}
+
 std::string percent(double share) {
   if (!std::isfinite(share)) return number(share);
   return fmt::format("{:.2f} %", 100 * share);
@@ -160,7 +164,7 @@ std::string percent(double share) {
 
 std::string p_text(double p) {
   if (std::isnan(p)) return "–";
-  if (p < 1e-4) return "< 0.0001";
+  if (p < 1e-4) return "<\u00a00.0001";
   return fmt::format("{:.4f}", p);
 }
 

@@ -23,6 +23,8 @@ namespace difr::report {
 
 /// Four significant digits, no exponent between 1e-4 and 1e6; "–" for NaN, "∞" for infinity.
 [[nodiscard]] std::string number(double value, int digits = 4);
+/// A given parameter, as short as it can be written: 0.001, 1.
+[[nodiscard]] std::string setting(double value);
 [[nodiscard]] std::string percent(double share);
 /// Never "0": "< 0.0001" below that.
 [[nodiscard]] std::string p_text(double p);

@@ -72,7 +72,7 @@ class TestReportHtml : public QObject {
                              "vllm-cpu-splitmix64",
                              "ids-out-of-range",
                              "output token id 2050",
-                             "< 0.0001",
+                             "<\u00a00.0001",
                              "Not a cause, and not intent.",
                              "q21"}) {
       QVERIFY2(contains(markup.text, part), part);
