@@ -2,16 +2,14 @@
 #include <span>
 
 #include "core/report/chart.h"
-#include "core/report/digest.h"
 #include "core/report/json_out.h"
+#include "core/util/sha256.h"
 
 namespace difr::report {
 namespace {
 
 std::string digest_of(std::span<const double> values) {
-  Sha256 digest;
-  digest.add_values(values.data(), values.size());
-  return digest.hex();
+  return sha256_hex({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
 Json numbers(std::span<const double> values) {

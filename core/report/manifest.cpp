@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "core/report/digest.h"
 #include "core/report/json_out.h"
+#include "core/util/sha256.h"
 
 namespace difr::report {
 namespace {

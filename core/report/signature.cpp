@@ -1,34 +1,22 @@
-#include "core/report/digest.h"
+#include "core/report/signature.h"
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
 #include <array>
-#include <bit>
 #include <cstdio>
-#include <fstream>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/util/error.h"
+#include "core/util/sha256.h"
 
 namespace difr::report {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "digests are defined over little-endian values");
-
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Context = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
-
-std::string to_hex(const unsigned char* bytes, std::size_t n) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  for (std::size_t i = 0; i < n; ++i) {
-    out += digits[bytes[i] >> 4];
-    out += digits[bytes[i] & 15];
-  }
-  return out;
-}
 
 std::vector<unsigned char> from_hex(std::string_view hex) {
   const auto value = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
@@ -59,40 +47,6 @@ Key read_key(const std::filesystem::path& path, bool need_private) {
 
 }  // namespace
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(context_), EVP_sha256(), nullptr);
-}
-Sha256::~Sha256() {
-  EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context_));
-}
-void Sha256::add(std::string_view bytes) {
-  EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_), bytes.data(), bytes.size());
-}
-std::string Sha256::hex() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_), digest.data(), &size);
-  return to_hex(digest.data(), size);
-}
-
-std::string sha256_hex(std::string_view bytes) {
-  Sha256 digest;
-  digest.add(bytes);
-  return digest.hex();
-}
-
-std::optional<std::string> sha256_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  Sha256 digest;
-  std::vector<char> buffer(1 << 20);
-  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0) {
-    digest.add({buffer.data(), static_cast<std::size_t>(in.gcount())});
-  }
-  if (in.bad()) return std::nullopt;
-  return digest.hex();
-}
-
 std::string ed25519_sign(std::string_view message, const std::filesystem::path& private_key_pem) {
   const Key key = read_key(private_key_pem, true);
   const Context context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
@@ -103,7 +57,7 @@ std::string ed25519_sign(std::string_view message, const std::filesystem::path& 
                      message.size()) != 1) {
     throw environment_error(private_key_pem.string(), "OpenSSL could not sign");
   }
-  return to_hex(signature.data(), size);
+  return to_hex(std::span(signature.data(), size));
 }
 
 std::string ed25519_public_hex(const std::filesystem::path& key_pem) {
@@ -112,7 +66,7 @@ std::string ed25519_public_hex(const std::filesystem::path& key_pem) {
   std::size_t size = raw.size();
   if (EVP_PKEY_get_raw_public_key(key.get(), raw.data(), &size) != 1)
     throw environment_error(key_pem.string(), "OpenSSL could not read the key");
-  return to_hex(raw.data(), size);
+  return to_hex(std::span(raw.data(), size));
 }
 
 bool ed25519_verify(std::string_view message, std::string_view signature_hex, std::string_view public_hex) {
