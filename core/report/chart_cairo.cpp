@@ -61,6 +61,7 @@ void PdfCanvas::chart(const Chart& chart, double x, double y, double scale) cons
       continue;
     }
     cairo_set_source_rgb(cr, c.r, c.g, c.b);
+    cairo_new_path(cr);  // text leaves a current point behind
     trace(cr, mark);
     if (mark.kind == Mark::Kind::line) {
       const double dashes[] = {5, 3};

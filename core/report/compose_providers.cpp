@@ -110,14 +110,14 @@ void add_request(Document& document, const ReportModel& model, const ReportProvi
                           s.choice > 0 ? fmt::format(", choice {}", s.choice) : "", s.flagged ? " — flagged" : "")});
   document.add(
       Paragraph{fmt::format("{} ({} exact); mean clipped margin {}, largest margin {}; p-value {}, after correction "
-                            "for many requests {}; seed {}. Prompt SHA-256 {}, "
-                            "output SHA-256 {} (token ids).",
+                            "for many requests {}; seed {}.",
                             plural(static_cast<std::size_t>(std::max(0, s.output_tokens)), "token", "tokens"),
                             percent(s.exact_match), number(s.mean_margin), number(s.max_margin), p_text(s.p_value),
-                            p_text(s.q_value), s.seed ? std::to_string(*s.seed) : "not logged",
-                            request.prompt_sha256.empty() ? "–" : request.prompt_sha256,
-                            request.output_sha256.empty() ? "–" : request.output_sha256),
+                            p_text(s.q_value), s.seed ? std::to_string(*s.seed) : "not logged"),
                 Paragraph::Style::note});
+  const auto hash = [](const std::string& hex) { return hex.empty() ? std::string("–") : hex; };
+  document.add(Facts{{{"SHA-256 of the prompt's ids", hash(request.prompt_sha256), true},
+                      {"SHA-256 of the output's ids", hash(request.output_sha256), true}}});
   if (model.redaction == Redaction::none && !request.prompt_text.empty()) {
     document.add(Paragraph{"Prompt: “" + shorten(visible(request.prompt_text), 600) + "”", Paragraph::Style::note});
   }
@@ -134,7 +134,7 @@ void add_provider(Document& document, const ReportModel& model, const ReportProv
   document.add(Heading{2, fmt::format("provider-{}", d.provider_id),
                        shorten(visible(d.name), 80) + " — " + to_string(d.verdict)});
   document.add(
-      Paragraph{verdict_text(d.verdict) + ". " + visible(d.reason), Paragraph::Style::callout, tone_of(d.verdict)});
+      Paragraph{verdict_text(d.verdict) + ": " + visible(d.reason), Paragraph::Style::callout, tone_of(d.verdict)});
   document.add(result_facts(p));
   if (!p.request_scores.empty()) {
     document.add(
@@ -159,6 +159,11 @@ void add_provider(Document& document, const ReportModel& model, const ReportProv
                                                count(p.requests.size())),
                   number(d.clip)),
       Paragraph::Style::normal});
+  document.add(Heat{{{" 0 ", 0, HeatToken::State::scored, "margin 0"},
+                     {" ¼ ", 0.25, HeatToken::State::scored, "a quarter of the clip"},
+                     {" ½ ", 0.5, HeatToken::State::scored, "half the clip"},
+                     {" ¾ ", 0.75, HeatToken::State::scored, "three quarters of the clip"},
+                     {" clip or more ", 1, HeatToken::State::scored, "at or above the clip"}}});
   for (const auto& request : p.requests) add_request(document, model, p, request);
 }
 

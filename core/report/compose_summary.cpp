@@ -44,9 +44,8 @@ std::string coverage_sentence(const ReportModel& model) {
     text += fmt::format(" {} of {} requests in the case could not be scored and are not part of any verdict.",
                         count(total - decided), count(total));
   if (rejected > 0)
-    text +=
-        fmt::format(" {} of the logs could not be read and were left out; they are counted in the section on sources.",
-                    plural(rejected, "record", "records"));
+    text += fmt::format(" Left out because unreadable: {} of the logs, listed in the section on sources.",
+                        plural(rejected, "record", "records"));
   return text;
 }
 
@@ -143,20 +142,20 @@ void add_summary(Document& document, const ReportModel& model) {
 void add_verdict_table(Document& document, const ReportModel& model) {
   document.add(Heading{1, "verdicts", "Verdicts"});
   Table table;
-  table.columns = {{"Provider", 2.5},
-                   {"Requests", 1.1, true},
-                   {"Tokens", 1.15, true},
+  table.columns = {{"Provider", 2.2},
+                   {"Requests", 1.3, true},
+                   {"Tokens", 1.1, true},
                    {"Exact match", 1.15, true},
-                   {"Mean clipped margin ± s.e.", 1.9, true},
-                   {"Score", 1.05, true},
-                   {"Threshold", 1.2, true},
-                   {"p‑value", 1.15, true},
-                   {"Verdict", 1.75}};
+                   {"Mean clipped margin ± s.e.", 2.1, true},
+                   {"Score", 1.15, true},
+                   {"Threshold", 1.45, true},
+                   {"p‑value", 1.3, true},
+                   {"Verdict", 2}};
   for (const auto& p : model.providers) {
     if (table.rows.size() == model.limits.provider_rows) break;
     const auto& d = p.decision;
     std::string margin = number(d.mean_clipped_margin, 3);
-    if (std::isfinite(p.margin_standard_error)) margin += " ± " + number(p.margin_standard_error, 2);
+    if (std::isfinite(p.margin_standard_error)) margin += "\u00a0±\u00a0" + number(p.margin_standard_error, 2);
     table.rows.push_back(
         {{shorten(d.name, 80), Tone::neutral, p.detailed ? fmt::format("provider-{}", d.provider_id) : ""},
          {d.requests == p.requests_total ? count(d.requests) : count(d.requests) + " of " + count(p.requests_total)},

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/report/document.h"
 #include "core/report/text.h"
 
@@ -33,13 +35,23 @@ void add_method(Document& document, const ReportModel& model) {
        "chance. A token outside the filter by no more than the "
        "calibrated noise is scored as admitted and counted as an edge token; beyond that its margin is infinite and "
        "enters at Δ."},
-      {"p-values.",
+      {"Other sampling than the calibration's.",
+       fmt::format("Where the declared sampling differs from that of the trusted runs, margins are divided by what the "
+                   "calibrated honest noise predicts at each position; the ratio may exceed that of the trusted "
+                   "runs by {} before it counts.",
+                   setting(100 * p.transfer_tolerance) + " %")},
+      {"Requests.",
        fmt::format("A request's p-value is its rank among the trusted requests: (1 + number of trusted scores at least "
                    "as large) / (n + 1). It needs no assumption on the shape of the noise, only that "
                    "honest requests would score like trusted ones. Many requests are tested at once: flags control the "
-                   "expected share of false ones at {} (Benjamini–Hochberg). A provider's "
-                   "p-value comes from {} resamplings of the trusted requests (seed {}).",
-                   setting(100 * p.request_alpha) + " %", count(static_cast<std::size_t>(p.resamples)), p.seed)},
+                   "expected share of false ones at {} (Benjamini–Hochberg).",
+                   setting(100 * p.request_alpha) + " %")},
+      {"Providers.",
+       fmt::format("A provider's p-value is from a permutation test with requests as units: how often would a random "
+                   "division of the trusted and the audited requests show as large a difference? ({} "
+                   "resamplings or more, seed {}.) The threshold is what honest runs of the same size exceed in a "
+                   "share {} of cases.",
+                   count(static_cast<std::size_t>(std::max(0, p.resamples))), p.seed, setting(p.alpha))},
       {"Signed-gap likelihood ratio.",
        "A second statistic compares the signed distance to the runner-up under the honest noise with a wider and "
        "slightly corrupted one. It is more sensitive to small "
@@ -51,13 +63,11 @@ void add_method(Document& document, const ReportModel& model) {
   document.add(Heading{2, "words", "What the verdict words mean"});
   document.add(List{{
       {"● Pass:",
-       "the score does not exceed the threshold, and the data would have supported a fail. It is not a certificate "
+       "no more mismatch than the trusted runs show, in data that could have supported a fail. It is not a certificate "
        "that the provider is honest."},
-      {"◆ Fail:",
-       fmt::format("the score exceeds what trusted runs show, at a promised false-alarm rate of {} (confidence in that "
-                   "promise: {}), and no declared fact explains it. It is not a statement about cause "
-                   "or intent.",
-                   setting(p.alpha), setting(100 * p.confidence) + " %")},
+      {"◆ Fail:", fmt::format("the score exceeds the threshold and the p-value is at most {}: honest runs would do "
+                              "that in no more than that share of cases. It is not a statement about cause or intent.",
+                              setting(p.alpha))},
       {"■ Undetermined:",
        "the data cannot support either: too few requests, a calibration that does not fit the declared sampling, "
        "missing seeds, or token ids that were reconstructed from text."},

@@ -45,6 +45,7 @@ Json request_json(const ReportRequest& r, Redaction redaction) {
       token["id"] = t.id;
       token["reference_id"] = t.reference_id;
       token["text"] = str(t.text);
+      if (!t.reference_text.empty()) token["reference_text"] = str(t.reference_text);
     }
     tokens.push_back(std::move(token));
   }
@@ -143,6 +144,15 @@ Json to_json(const DecisionOptions& o) {
           {"seed", o.seed}};
 }
 
+Json to_json(const ReportLimits& l) {
+  return {{"provider_rows", l.provider_rows},
+          {"detailed_providers", l.detailed_providers},
+          {"requests_per_provider", l.requests_per_provider},
+          {"tokens_per_request", l.tokens_per_request},
+          {"sources", l.sources},
+          {"issues", l.issues}};
+}
+
 Json calibration_facts(const ReportCalibration& c) {
   Json providers = Json::array();
   for (const auto& p : c.providers) providers.push_back(str(p));
@@ -166,6 +176,7 @@ Json report_tree(const ReportModel& model) {
               {"created_at", str(model.created_at)},
               {"software", str(model.software)},
               {"redaction", to_string(model.redaction)},
+              {"limits", to_json(model.limits)},
               {"parameters", to_json(model.parameters)}};
   Json providers = Json::array();
   for (const auto& p : model.providers) providers.push_back(provider_json(p, model));

@@ -31,6 +31,7 @@ inline Json str(std::string_view bytes) {
 [[nodiscard]] Json to_json(const ReferenceEnvironment& environment);
 [[nodiscard]] Json to_json(const ReportSource& source);
 [[nodiscard]] Json to_json(const DecisionOptions& options);
+[[nodiscard]] Json to_json(const ReportLimits& limits);
 [[nodiscard]] Json calibration_facts(const ReportCalibration& calibration);
 [[nodiscard]] Json report_tree(const ReportModel& model);
 

@@ -51,7 +51,7 @@ class PdfWriter {
 
   void operator()(const Heading& h) {
     const bool provider = h.id.starts_with("provider-");
-    canvas_.need(h.level == 1 ? 150 : provider ? 330 : h.level == 2 ? 110 : 78);
+    canvas_.need(h.id == "verdicts" ? 190 : h.level == 1 ? 150 : provider ? 330 : h.level == 2 ? 110 : 78);
     canvas_.skip(canvas_.y() <= page::top ? 0 : h.level == 1 ? 20 : h.level == 2 ? 14 : 8);
     TextStyle style{h.level == 1 ? 16.0 : h.level == 2 ? 12.0 : 9.6, black};
     style.bold = true;
@@ -81,7 +81,7 @@ class PdfWriter {
                                          page::text_width - 14, attributes);
       pango_attr_list_unref(attributes);
       canvas_.need(std::min(PdfCanvas::height(layout), 60.0));
-      canvas_.draw(canvas_.text("•", TextStyle{}, 12), page::left + 2, canvas_.y(), grey);
+      canvas_.draw(canvas_.text("•", TextStyle{}, 12), page::left + 2, canvas_.y() + 1, grey);
       canvas_.flow(layout, page::left + 14, black);
       canvas_.skip(4);
     }

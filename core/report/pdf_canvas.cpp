@@ -86,6 +86,7 @@ PdfCanvas::PdfCanvas(const Document& document, PageMap known) : document_(docume
   cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
   pango_cairo_context_set_font_options(context_.get(), options);
   cairo_font_options_destroy(options);
+  pango_context_set_round_glyph_positions(context_.get(), FALSE);  // rounding to whole points spaces letters unevenly
   pango_context_set_language(context_.get(), pango_language_from_string("en"));
 
   const auto metadata = [&](cairo_pdf_metadata_t key, const std::string& value) {
@@ -121,7 +122,10 @@ Layout PdfCanvas::text(std::string_view raw, const TextStyle& style, double widt
   pango_layout_set_line_spacing(layout.get(), static_cast<float>(style.line_spacing));
   const std::string clean = clean_utf8(raw);
   pango_layout_set_text(layout.get(), clean.data(), static_cast<int>(clean.size()));
-  if (attributes) pango_layout_set_attributes(layout.get(), attributes);
+  PangoAttrList* all = attributes ? pango_attr_list_copy(attributes) : pango_attr_list_new();
+  pango_attr_list_insert(all, pango_attr_insert_hyphens_new(FALSE));  // hashes and names are not words
+  pango_layout_set_attributes(layout.get(), all);
+  pango_attr_list_unref(all);
   return layout;
 }
 
@@ -142,12 +146,12 @@ void PdfCanvas::flow(const Layout& layout, double x, Colour colour) {
   do {
     PangoRectangle logical;
     pango_layout_iter_get_line_extents(iter, nullptr, &logical);
-    int from = 0, to = 0;
-    pango_layout_iter_get_line_yrange(iter, &from, &to);
-    const double line_height = static_cast<double>(to - from) / PANGO_SCALE;
+    const double natural = static_cast<double>(logical.height) / PANGO_SCALE;
+    const double line_height = natural * static_cast<double>(pango_layout_get_line_spacing(layout.get()));
     need(line_height);
     set_source(cr_.get(), colour);
-    const double baseline = static_cast<double>(pango_layout_iter_get_baseline(iter) - from) / PANGO_SCALE;
+    const double baseline = static_cast<double>(pango_layout_iter_get_baseline(iter) - logical.y) / PANGO_SCALE +
+                            (line_height - natural) / 2;
     cairo_move_to(cr_.get(), x + static_cast<double>(logical.x) / PANGO_SCALE, y_ + baseline);
     pango_cairo_show_layout_line(cr_.get(), pango_layout_iter_get_line_readonly(iter));
     y_ += line_height;

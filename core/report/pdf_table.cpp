@@ -8,7 +8,7 @@
 namespace difr::report {
 namespace {
 
-constexpr double cell_pad = 4, row_pad = 3.2;
+constexpr double cell_pad = 3, row_pad = 3.2;
 constexpr double most_row_height = 260;  // a longer cell is ellipsised: a row must fit on a page
 
 struct TableFrame {
@@ -30,7 +30,7 @@ TableFrame frame_of(const Table& table) {
 }
 
 TextStyle style_of(const Column& column, Tone tone, bool header) {
-  TextStyle style{column.mono && !header ? 6.5 : 7.6, header ? grey : colour_of(tone)};
+  TextStyle style{column.mono && !header ? 6.3 : 7.1, header ? grey : colour_of(tone)};
   style.mono = column.mono && !header;
   style.bold = header || tone != Tone::neutral;
   style.align = column.right ? PANGO_ALIGN_RIGHT : PANGO_ALIGN_LEFT;
