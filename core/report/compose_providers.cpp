@@ -133,8 +133,8 @@ void add_provider(Document& document, const ReportModel& model, const ReportProv
   const auto& d = p.decision;
   document.add(Heading{2, fmt::format("provider-{}", d.provider_id),
                        shorten(visible(d.name), 80) + " — " + to_string(d.verdict)});
-  document.add(
-      Paragraph{verdict_text(d.verdict) + ": " + visible(d.reason), Paragraph::Style::callout, tone_of(d.verdict)});
+  document.add(Paragraph{verdict_text(d.verdict) + ": " + shorten(visible(d.reason), 3000), Paragraph::Style::callout,
+                         tone_of(d.verdict)});
   document.add(result_facts(p));
   if (!p.request_scores.empty()) {
     document.add(
@@ -151,8 +151,8 @@ void add_provider(Document& document, const ReportModel& model, const ReportProv
   }
   if (p.requests.empty()) return;
   document.add(Paragraph{
-      fmt::format("{} The darker a token, the larger its margin, up to the clip ({} logits). A double outline marks a "
-                  "token outside the declared filter.",
+      fmt::format("{} The darker a token, the larger its margin, up to the clip ({} logits). Tokens outside the "
+                  "declared filter have a double line, tokens at its edge a single one.",
                   p.flagged == 0 ? "No request was flagged on its own; those with the highest scores are shown."
                                  : fmt::format("{} flagged; {} shown here.",
                                                p.flagged == 1 ? "1 request was" : count(p.flagged) + " requests were",

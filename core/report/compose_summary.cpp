@@ -83,13 +83,13 @@ Tone tone_of(Outcome outcome) {
 std::string verdict_text(Outcome outcome) {
   switch (outcome) {
     case Outcome::pass:
-      return "● pass";
+      return "●\u00a0pass";
     case Outcome::fail:
-      return "◆ fail";
+      return "◆\u00a0fail";
     case Outcome::undetermined:
       break;
   }
-  return "■ undetermined";
+  return "■\u00a0undetermined";
 }
 
 void add_summary(Document& document, const ReportModel& model) {
@@ -142,15 +142,15 @@ void add_summary(Document& document, const ReportModel& model) {
 void add_verdict_table(Document& document, const ReportModel& model) {
   document.add(Heading{1, "verdicts", "Verdicts"});
   Table table;
-  table.columns = {{"Provider", 2.2},
-                   {"Requests", 1.3, true},
-                   {"Tokens", 1.1, true},
-                   {"Exact match", 1.15, true},
-                   {"Mean clipped margin ± s.e.", 2.1, true},
-                   {"Score", 1.15, true},
-                   {"Threshold", 1.45, true},
-                   {"p‑value", 1.3, true},
-                   {"Verdict", 2}};
+  table.columns = {{"Provider", 70},
+                   {"Requests", 44, true},
+                   {"Tokens", 38, true},
+                   {"Exact match", 42, true},
+                   {"Mean clipped margin ± s.e.", 80, true},
+                   {"Score", 40, true},
+                   {"Threshold", 49, true},
+                   {"p‑value", 46, true},
+                   {"Verdict", 78}};
   for (const auto& p : model.providers) {
     if (table.rows.size() == model.limits.provider_rows) break;
     const auto& d = p.decision;

@@ -30,7 +30,7 @@ TableFrame frame_of(const Table& table) {
 }
 
 TextStyle style_of(const Column& column, Tone tone, bool header) {
-  TextStyle style{column.mono && !header ? 6.3 : 7.1, header ? grey : colour_of(tone)};
+  TextStyle style{column.mono && !header ? 6.3 : 6.9, header ? grey : colour_of(tone)};
   style.mono = column.mono && !header;
   style.bold = header || tone != Tone::neutral;
   style.align = column.right ? PANGO_ALIGN_RIGHT : PANGO_ALIGN_LEFT;
