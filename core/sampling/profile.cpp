@@ -1,65 +1,17 @@
 #include "core/sampling/profile.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <vector>
 
-#include "core/sampling/noise_sources.h"
+#include "core/sampling/registry.h"
 
 namespace difr {
-namespace {
-
-using Maker = std::unique_ptr<NoiseSource> (*)(const NoiseKey&);
-
-struct Entry {
-  SamplerProfile profile;
-  Maker make = nullptr;
-};
-
-const auto& entries() {
-  static const std::array table = {
-      Entry{{.id = "vllm-cpu-splitmix64",
-             .title = "vLLM CPU, fused Gumbel argmax",
-             .noise = "mt19937(seed mod 2^32) -> one 31-bit step seed per token (second of two words) -> SplitMix64 of "
-                      "(step seed, entry) -> u of 53 bits -> -log(-log u), fp64",
-             .alignment = "output step t; lowest index wins ties",
-             .versions = "vllm-cpu 0.32 (model runner V1)",
-             .needs = "seed (its low 32 bits), choice index when n > 1",
-             .verification = Verification::real_logs,
-             .verified_by = "known answers of the engine, and its logs token by token",
-             .missing = {}},
-            make_splitmix_noise},
-      Entry{{.id = "torch-cpu-exponential",
-             .title = "PyTorch CPU exponential_",
-             .noise = "mt19937(seed mod 2^32), two words per entry, u of 53 bits, E = fp32(-log1p(-u)), g = -log E",
-             .alignment = "output step t; 2 V words per step",
-             .versions = "vllm-cpu up to 0.31; Hugging Face and TGI on a CPU",
-             .needs = "seed (its low 32 bits), the engine's vocabulary width, choice index when n > 1",
-             .verification = Verification::golden_vectors,
-             .verified_by = "torch 2.15 and LibTorch 1.13, bit for bit",
-             .missing = {}},
-            make_torch_cpu_noise},
-      Entry{{.id = "greedy",
-             .title = "Greedy (argmax of the processed logits)",
-             .family = SamplerFamily::greedy,
-             .noise = "none",
-             .alignment = "lowest index wins ties",
-             .versions = "every engine at temperature 0",
-             .needs = "nothing",
-             .verification = Verification::real_logs,
-             .verified_by = "logs of vllm-cpu 0.32 at temperature 0",
-             .missing = {}}},
-  };
-  return table;
-}
-
-}  // namespace
 
 std::span<const SamplerProfile> sampler_profiles() {
   static const std::vector<SamplerProfile> profiles = [] {
     std::vector<SamplerProfile> out;
-    for (const auto& entry : entries()) out.push_back(entry.profile);
+    for (const auto& entry : registry()) out.push_back(entry.profile);
     return out;
   }();
   return profiles;
@@ -72,9 +24,59 @@ const SamplerProfile* find_profile(std::string_view id) {
 }
 
 std::unique_ptr<NoiseSource> make_noise(const SamplerProfile& profile, const NoiseKey& key) {
-  const auto& table = entries();
-  const auto found = std::ranges::find(table, profile.id, [](const Entry& e) { return e.profile.id; });
-  return found == table.end() || found->make == nullptr ? nullptr : found->make(key);
+  const auto found = std::ranges::find(registry(), profile.id, [](const RegistryEntry& e) { return e.profile.id; });
+  return found == registry().end() || found->noise == nullptr ? nullptr : found->noise(key);
+}
+
+std::unique_ptr<UniformSource> make_uniform(const SamplerProfile& profile, const NoiseKey& key) {
+  const auto found = std::ranges::find(registry(), profile.id, [](const RegistryEntry& e) { return e.profile.id; });
+  return found == registry().end() || found->uniform == nullptr ? nullptr : found->uniform(key);
+}
+
+bool reproducible(const SamplerProfile& profile) {
+  return profile.verification != Verification::not_reproducible;
+}
+
+const char* to_string(SamplerFamily family) {
+  switch (family) {
+    case SamplerFamily::greedy:
+      return "greedy";
+    case SamplerFamily::gumbel_max:
+      return "gumbel-max";
+    case SamplerFamily::inverse_cdf:
+      return "inverse-cdf";
+  }
+  return "?";
+}
+
+const char* to_string(ProcessingOrder order) {
+  switch (order) {
+    case ProcessingOrder::vllm:
+      return "vllm";
+    case ProcessingOrder::hugging_face:
+      return "hugging-face";
+    case ProcessingOrder::llama_cpp:
+      return "llama.cpp";
+    case ProcessingOrder::mlx:
+      return "mlx";
+  }
+  return "?";
+}
+
+const char* to_string(Verification verification) {
+  switch (verification) {
+    case Verification::real_logs:
+      return "real logs";
+    case Verification::golden_vectors:
+      return "golden vectors";
+    case Verification::emulated:
+      return "emulated";
+    case Verification::source_only:
+      return "source only";
+    case Verification::not_reproducible:
+      return "not reproducible";
+  }
+  return "?";
 }
 
 void NoiseSource::at(int t, std::span<const TokenId> ids, std::span<double> out) {
@@ -87,6 +89,9 @@ void NoiseSource::at(int t, std::span<const TokenId> ids, std::span<double> out)
 
 double NoiseSource::upper_bound(int) {
   return std::numeric_limits<double>::infinity();
+}
+double NoiseSource::uncertainty(double) const {
+  return 0.0;
 }
 
 }  // namespace difr

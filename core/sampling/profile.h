@@ -29,6 +29,7 @@ struct SamplerProfile {
   Verification verification = Verification::source_only;
   std::string_view verified_by;
   std::string_view missing;    ///< for not_reproducible: what would be needed
+  bool column_is_rank = false; ///< noise belongs to the rank among processed logits, not to the token id
 };
 
 [[nodiscard]] std::span<const SamplerProfile> sampler_profiles();
@@ -41,6 +42,7 @@ struct NoiseKey {
   int vocab = 0;
   int choice = 0;   ///< n > 1: child index
   int shift = 0;    ///< identification: start this many draws later (or earlier)
+  int cuda_blocks = 0; ///< torch-cuda-exponential: launch grid limit (SMs x 2048/256); 0: one thread per entry
 };
 
 /// Gumbel noise g_t(v) of one request under one profile. Sequential sources keep state: ask steps in ascending order
@@ -55,9 +57,25 @@ class NoiseSource {
   /// Upper bound of g over the whole vocabulary at step t that costs no full row, for the top-M certificate.
   /// Returns +inf when none is cheaper than the row itself.
   virtual double upper_bound(int t);
+  /// Half-width of what is known of a noise value g; 0 unless the engine's own arithmetic cannot be pinned down.
+  [[nodiscard]] virtual double uncertainty(double g) const;
+};
+
+/// Uniform number of one request per sampled token, for inverse-CDF samplers. NaN before the stream's start.
+class UniformSource {
+ public:
+  virtual ~UniformSource() = default;
+  virtual double at(int t) = 0;
 };
 
 /// Null for greedy and for profiles that are not Gumbel-max or not reproducible.
 [[nodiscard]] std::unique_ptr<NoiseSource> make_noise(const SamplerProfile& profile, const NoiseKey& key);
+/// Null unless the profile is a reproducible inverse-CDF sampler.
+[[nodiscard]] std::unique_ptr<UniformSource> make_uniform(const SamplerProfile& profile, const NoiseKey& key);
+
+[[nodiscard]] bool reproducible(const SamplerProfile& profile);
+[[nodiscard]] const char* to_string(SamplerFamily family);
+[[nodiscard]] const char* to_string(ProcessingOrder order);
+[[nodiscard]] const char* to_string(Verification verification);
 
 }  // namespace difr
