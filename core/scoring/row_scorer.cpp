@@ -8,6 +8,7 @@
 #include "core/sampling/filter.h"
 #include "core/sampling/processing.h"
 #include "core/scoring/evidence_row.h"
+#include "core/scoring/inverse_cdf.h"
 #include "core/scoring/token_difr.h"
 #include "core/scoring/token_race.h"
 #include "core/util/error.h"
@@ -66,7 +67,8 @@ class RowHeadBuilder {
 
 struct RowScorer::Impl {
   Impl(const Claim& c, const SamplerProfile& p, int v, const ScoreOptions& options)
-      : output(c.output),
+      : profile(p),
+        output(c.output),
         vocab(static_cast<std::size_t>(v)),
         processing(p.order, c.sampling, c.prompt),
         plan(make_filter_plan(p.order, c.sampling)),
@@ -97,6 +99,21 @@ struct RowScorer::Impl {
     }
   }
 
+  void race(RaceEntries entries, const RawMetrics& raw, std::size_t y, const FilterCut& cut_here) {
+    const auto t = static_cast<int>(scores.size());
+    const auto claimed = static_cast<TokenId>(y);
+    if (!greedy) {
+      g.resize(vocab);
+      fill_noise(*noise, profile, t, {}, entries.x, g);
+      entries.g = g;
+    }
+    // By rank the exact values cannot be asked by id; rows of such profiles are exact already.
+    NoiseSource* exact = greedy || profile.column_is_rank ? nullptr : noise.get();
+    append_scores(scores, raw, cut_here, run_race(entries, y, cut_here, exact, t), claimed, temperature, greedy);
+    if (!greedy) widen_by_uncertainty(scores, entries, y, cut_here, *noise, temperature);
+  }
+
+  SamplerProfile profile;
   std::vector<TokenId> output;
   std::size_t vocab;
   LogitProcessing processing;
@@ -105,6 +122,7 @@ struct RowScorer::Impl {
   bool greedy = false;
   double temperature = 1.0;
   std::unique_ptr<NoiseSource> noise;
+  std::unique_ptr<UniformSource> uniform;
   TokenScores scores;
   std::vector<float> x, s;
   std::vector<double> g;
@@ -145,16 +163,15 @@ void RowScorer::add(std::span<const float> logits) {
     s = m.s;
   }
   const auto cut = m.cut(x, x[y]);
-  if (!m.greedy && m.noise == nullptr) {
+  const RaceEntries entries{{}, x, s, {}};
+  if (m.uniform != nullptr) {
+    const bool by_value = m.plan.top_k > 0 || m.plan.top_p < 1.0;
+    const auto result = invert_cdf(entries, y, cut, m.uniform->at(static_cast<int>(t)), by_value, 0.0);
+    append_cdf_scores(m.scores, raw, cut, result, claimed);
+  } else if (!m.greedy && m.noise == nullptr) {
     append_without_noise(m.scores, raw, cut);
   } else {
-    if (!m.greedy) {
-      m.g.resize(m.vocab);
-      m.noise->row(static_cast<int>(t), m.g);
-    }
-    const std::span<const double> g = m.greedy ? std::span<const double>{} : m.g;
-    const auto race = run_race({{}, x, s, g}, y, cut, m.greedy ? nullptr : m.noise.get(), static_cast<int>(t));
-    append_scores(m.scores, raw, cut, race, claimed, m.temperature, m.greedy);
+    m.race(entries, raw, y, cut);
   }
   m.processing.emit(claimed);
 }

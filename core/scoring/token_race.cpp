@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 namespace difr {
@@ -81,6 +82,47 @@ Race run_race(const RaceEntries& e, std::size_t claimed, const FilterCut& cut, N
     return settle(e, claimed, cut, *exact, t, race, scores);
   }
   return race;
+}
+
+void fill_noise(NoiseSource& noise, const SamplerProfile& profile, int t, std::span<const TokenId> ids,
+                std::span<const float> x, std::span<double> g) {
+  if (!profile.column_is_rank) {
+    if (ids.empty()) {
+      noise.row(t, g);
+    } else {
+      noise.at(t, ids, g);
+    }
+    return;
+  }
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto id_of = [&](std::size_t i) { return ids.empty() ? static_cast<TokenId>(i) : ids[i]; };
+  std::ranges::sort(order,
+                    [&](std::size_t a, std::size_t b) { return x[a] != x[b] ? x[a] > x[b] : id_of(a) < id_of(b); });
+  std::vector<TokenId> rank(x.size());
+  for (std::size_t r = 0; r < order.size(); ++r) rank[order[r]] = static_cast<TokenId>(r);
+  noise.at(t, rank, g);
+}
+
+void widen_margin(TokenScores& scores, float low, float high) {
+  scores.margin.back() = std::min(scores.margin.back(), low);
+  scores.margin_hi.back() = std::max(scores.margin_hi.back(), high);
+  if (scores.margin_hi.back() > scores.margin.back()) scores.flags.back() |= interval;
+}
+
+void widen_by_uncertainty(TokenScores& scores, const RaceEntries& e, std::size_t claimed, const FilterCut& cut,
+                          const NoiseSource& noise, double temperature) {
+  if (noise.uncertainty(0.0) == 0.0 || cut.claimed == Membership::outside) return;
+  double low = kNoScore, high = kNoScore;
+  for (std::size_t i = 0; i < e.x.size(); ++i) {
+    if (i == claimed || !(e.x[i] >= cut.sure_min)) continue;
+    const double score = static_cast<double>(e.s[i]) + e.g[i], width = noise.uncertainty(e.g[i]);
+    low = std::max(low, score - width);
+    high = std::max(high, score + width);
+  }
+  const double own = static_cast<double>(e.s[claimed]) + e.g[claimed], width = noise.uncertainty(e.g[claimed]);
+  widen_margin(scores, std::max(0.0F, logits(low - own - width, temperature)),
+               std::max(0.0F, logits(high - own + width, temperature)));
 }
 
 void append_scores(TokenScores& out, const RawMetrics& raw, const FilterCut& cut, const Race& race, TokenId claimed,

@@ -40,6 +40,16 @@ struct RaceEntries {
 [[nodiscard]] Race run_race(const RaceEntries& entries, std::size_t claimed, const FilterCut& cut, NoiseSource* exact,
                             int t);
 
+/// Noise of the entries: by id, or by rank where the profile says so. `ids` empty: g is the whole row.
+void fill_noise(NoiseSource& noise, const SamplerProfile& profile, int t, std::span<const TokenId> ids,
+                std::span<const float> x, std::span<double> g);
+
+/// Extends the last token's margin to cover [low, high]; marks it as an interval when that is not a point.
+void widen_margin(TokenScores& scores, float low, float high);
+/// The same for what the engine's own arithmetic leaves open in the noise.
+void widen_by_uncertainty(TokenScores& scores, const RaceEntries& entries, std::size_t claimed, const FilterCut& cut,
+                          const NoiseSource& noise, double temperature);
+
 /// Raw-logit metrics every token has, with or without a seed.
 struct RawMetrics {
   double log_prob = 0.0;
