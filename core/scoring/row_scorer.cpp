@@ -79,8 +79,10 @@ struct RowScorer::Impl {
     if (greedy) {
       plan = FilterPlan{};
     } else if (c.seed) {
-      noise = make_noise(
-          p, {.seed = *c.seed, .prompt_len = static_cast<int>(c.prompt.size()), .vocab = v, .choice = c.choice});
+      const NoiseKey key{
+          .seed = *c.seed, .prompt_len = static_cast<int>(c.prompt.size()), .vocab = v, .choice = c.choice};
+      noise = make_noise(p, key);
+      uniform = make_uniform(p, key);
     }
   }
 

@@ -100,7 +100,7 @@ class TestIdentify : public QObject {
       for (const int shift : {0, 1}) {
         Log log = rows;
         resample(log, profile, shift);
-        const auto r = identify_sampler(log.samples());
+        const auto r = identify_sampler(log.samples(), {.max_tokens = 200, .shifts = {0, 1}, .all_orders = false});
         const QByteArray where = QByteArray::fromStdString(std::string(profile.id) + ": " + r.text);
         QVERIFY2(r.conclusion != Conclusion::none, where);
         // The same stream under two names is one noise: those two cannot be told apart without filters.

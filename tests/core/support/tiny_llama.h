@@ -69,7 +69,12 @@ class TinyLlama {
   }
   static void rotate(float* head, int position) {
     for (int i = 0; i < kHeadDim / 2; ++i) {
-      const double angle = position * std::pow(10000.0, -2.0 * i / kHeadDim);
+      static const std::vector<double> frequency = [] {
+        std::vector<double> f;
+        for (int k = 0; k < kHeadDim / 2; ++k) f.push_back(std::pow(10000.0, -2.0 * k / kHeadDim));
+        return f;
+      }();
+      const double angle = position * frequency[static_cast<std::size_t>(i)];
       const auto c = static_cast<float>(std::cos(angle)), s = static_cast<float>(std::sin(angle));
       const float a = head[i], b = head[i + kHeadDim / 2];
       head[i] = a * c - b * s;
@@ -91,8 +96,9 @@ class TinyLlama {
       }
       for (float& v : p) sum += v = std::exp(v - top);
       for (std::size_t j = 0; j < length; ++j) {
-        for (std::size_t d = 0; d < kHeadDim; ++d)
-          out[h * kHeadDim + d] += p[j] / sum * values_[layer][j * kKvHeads * kHeadDim + kv + d];
+        const float weight = p[j] / sum;
+        const float* value = values_[layer].data() + j * kKvHeads * kHeadDim + kv;
+        for (std::size_t d = 0; d < kHeadDim; ++d) out[h * kHeadDim + d] += weight * value[d];
       }
     }
     return out;
