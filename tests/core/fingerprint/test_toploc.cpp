@@ -241,8 +241,8 @@ class TestToploc : public QObject {
     QVERIFY(!decode_toploc(std::vector<std::uint8_t>{0xFF, 0xD9, 0xFF, 0xFF}));
     QVERIFY(!decode_toploc(std::vector<std::uint8_t>{0x00, 0x01, 0, 1}));
     QVERIFY(!decode_toploc(std::vector<std::uint8_t>{0x00, 0x00, 0, 1}));
-    QVERIFY_EXCEPTION_THROWN((void)toploc_chunks(3, {0, 128, true}), Error);
-    QVERIFY_EXCEPTION_THROWN((void)toploc_chunks(3, {32, 0, true}), Error);
+    QVERIFY_THROWS_EXCEPTION(Error, (void)toploc_chunks(3, {0, 128, true}));
+    QVERIFY_THROWS_EXCEPTION(Error, (void)toploc_chunks(3, {32, 0, true}));
   }
 
   void damagedProofsNeverPassOrCrash() {
