@@ -95,10 +95,6 @@ std::int64_t CaseFile::add_source(const SourceRow& s) {
   return id;
 }
 
-void CaseFile::set_source_identity(std::int64_t source_id, std::string_view sha256, std::int64_t size) {
-  sql::Query(impl_->db, "UPDATE sources SET sha256 = ?, size = ? WHERE id = ?").all(sha256, size, source_id).run();
-}
-
 void CaseFile::finish_source(std::int64_t source_id, std::int64_t accepted, std::int64_t rejected) {
   sql::Transaction transaction(impl_->db);
   sql::Query(impl_->db, "UPDATE sources SET accepted = ?, rejected = ?, complete = 1 WHERE id = ?")

@@ -160,8 +160,6 @@ class CaseFile {
   [[nodiscard]] std::vector<SourceIssue> issues_page(std::int64_t source_id, std::int64_t skip,
                                                      std::int64_t limit) const;
   [[nodiscard]] std::vector<IssueCount> issue_counts(std::int64_t source_id) const;
-  /// Replaces the provisional hash of a source that was read from a pipe.
-  void set_source_identity(std::int64_t source_id, std::string_view sha256, std::int64_t size);
 
   /// The same declaration in the same source is one provider: its id is returned again.
   std::int64_t add_provider(std::int64_t source_id, ProviderRole role, const ProviderConfig& config);

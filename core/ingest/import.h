@@ -13,9 +13,9 @@ namespace difr {
 
 struct ImportOptions {
   ProviderRole role = ProviderRole::subject;
-  int vocab = 0;                              ///< when known: ids >= vocab are rejected
-  std::size_t batch = 256;                    ///< claims per transaction
-  std::size_t max_record_bytes = 64u << 20;   ///< a longer record is rejected, not loaded
+  int vocab = 0;                             ///< when known: ids >= vocab are rejected
+  std::size_t batch = 256;                   ///< claims per transaction
+  std::size_t max_record_bytes = 64u << 20;  ///< a longer record is rejected, not loaded
 };
 
 struct ImportResult {
@@ -26,10 +26,13 @@ struct ImportResult {
   bool already_known = false;  ///< same SHA-256 was imported completely before
 };
 
-/// Progress in bytes of the file as it lies on disk.
+/// Progress in bytes of the log as it lies on disk.
 using ImportProgress = std::function<void(std::int64_t bytes_done, std::int64_t bytes_total)>;
 
-/// Imports one log. Throws difr::Error when the file as a whole is unusable; record faults go to the case's issues.
+/// Imports one log ("-" is standard input; a pipe is spooled beside the case file, since a log must be hashed before it
+/// is read to know whether it was imported before). `accepted` counts generated sequences, `rejected` the faults
+/// listed. Throws difr::Error when the file as a whole is unusable; record faults go to the case's issues. Stopped by
+/// `stop` it returns what it has; the next import of the same bytes goes on from there and duplicates nothing.
 ImportResult import_log(CaseFile& file, const std::filesystem::path& log, const ImportOptions& options = {},
                         std::stop_token stop = {}, const ImportProgress& progress = {});
 

@@ -1,0 +1,13 @@
+#include "core/ingest/format_reader.h"
+
+#include "core/ingest/readers/readers.h"
+
+namespace difr {
+
+std::vector<std::unique_ptr<FormatReader>> make_readers() {
+  std::vector<std::unique_ptr<FormatReader>> readers;
+  readers.push_back(make_token_record_reader());
+  return readers;
+}
+
+}  // namespace difr
