@@ -56,7 +56,7 @@ struct Claim {
   int choice = 0;               ///< index among n > 1 completions
   std::vector<TokenId> prompt;
   std::vector<TokenId> output;
-  std::optional<std::int64_t> seed;  ///< of this sequence; the import has already added the choice where n > 1
+  std::optional<std::int64_t> seed;
   SeedOrigin seed_origin = SeedOrigin::none;
   IdsOrigin ids_origin = IdsOrigin::engine;
   SamplingParams sampling;      ///< request's own, already merged with the provider's defaults

@@ -279,10 +279,10 @@ ProviderConfig read_config(const JsonObject& config, std::string fallback_name, 
   return c;
 }
 
-std::optional<std::int64_t> child_seed(std::optional<std::int64_t> seed, int choice, int choices) {
-  if (!seed || choices < 2) return seed;
+std::optional<std::int64_t> seed_before_choice(std::optional<std::int64_t> own, int choice) {
+  if (!own) return own;
   // Wraps as the engine's 64-bit integer would; signed overflow must not happen here.
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(*seed) + static_cast<std::uint64_t>(choice));
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(*own) - static_cast<std::uint64_t>(choice));
 }
 
 }  // namespace difr

@@ -36,8 +36,8 @@ bool read_seed(const JsonObject& object, std::string_view key, std::optional<std
 /// name, model, engine, ... and sampling of a `config` object; raw_json is its text.
 [[nodiscard]] ProviderConfig read_config(const JsonObject& config, std::string fallback_name, ReadRecord& out);
 
-/// Effective seed of choice i of n: vLLM gives child i the seed + i.
-[[nodiscard]] std::optional<std::int64_t> child_seed(std::optional<std::int64_t> seed, int choice, int choices);
+/// What to store for choice i when its own seed was logged: profiles add the choice to a claim's seed, as vLLM does.
+[[nodiscard]] std::optional<std::int64_t> seed_before_choice(std::optional<std::int64_t> own, int choice);
 
 /// For messages; cut when long.
 [[nodiscard]] std::string in_quotes(std::string_view text);

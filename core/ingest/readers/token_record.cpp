@@ -144,8 +144,10 @@ class TokenRecordReader final : public FormatReader {
                    "write {\"token_ids\": [...]}");
         continue;
       }
-      claim.seed = child_seed(base.seed, claim.choice, choices);
-      if (!read_seed(output, "seed", claim.seed, out)) continue;
+      if (member(output, "seed")) {
+        if (!read_seed(output, "seed", claim.seed, out)) continue;
+        claim.seed = seed_before_choice(claim.seed, claim.choice);
+      }
       claim.finish_reason = text_member(output, "finish_reason");
       const auto ids = member(output, "token_ids");
       if (!ids) {

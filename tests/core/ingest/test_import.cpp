@@ -117,7 +117,7 @@ class TestImport : public QObject {
     const std::vector<std::pair<TokenId, double>> bias = {{3, 2.0}, {7, -1.5}};
     QCOMPARE(got.claims[1].sampling.logit_bias, bias);
     QCOMPARE(got.claims[2].choice, 1);
-    QCOMPARE(got.claims[2].seed, std::optional<std::int64_t>(6));  // vLLM: child i takes seed + i
+    QCOMPARE(got.claims[2].seed, std::optional<std::int64_t>(5));  // the profile adds the choice, as vLLM does
     QCOMPARE(got.claims[3].seed, std::optional<std::int64_t>(6));
     QCOMPARE(got.claims[3].sampling.temperature, 2.0);
     QVERIFY(std::any_of(got.issues.begin(), got.issues.end(),
