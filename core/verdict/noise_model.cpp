@@ -64,7 +64,7 @@ double fit_noise_sigma(std::span<const float> gaps, const OutlierModel& outliers
 
   const auto objective = [&](double log_sigma) { return negative_log_likelihood(finite, log_sigma, outliers); };
   // Outliers can make the likelihood bimodal, so a grid finds the basin before the line search.
-  constexpr int kGrid = 77;
+  constexpr int kGrid = 26;
   const double step = (kMaxLogSigma - kMinLogSigma) / (kGrid - 1);
   int best = 0;
   double best_value = std::numeric_limits<double>::infinity();

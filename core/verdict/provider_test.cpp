@@ -13,6 +13,7 @@ namespace {
 enum Stream : std::uint64_t { margin_permutation = 1, margin_bootstrap = 2, gap_permutation = 3 };
 
 constexpr double kEdgeZ = 4;  // as ScoreOptions::edge_z
+constexpr double kWider = 1.1;
 constexpr int kMostResamples = 2'000'000;
 
 /// Enough for the level to be resolved (ten exceedances at alpha), within reason.
@@ -60,14 +61,10 @@ UnitTable margin_table(std::span<const MarginSums> requests, bool standardised, 
   return table;
 }
 
-double pooled_ratio(const UnitTable& table) {
-  double x = 0;
-  double w = 0;
-  for (std::size_t i = 0; i < table.units(); ++i) {
-    x += table.row(i)[0];
-    w += table.row(i)[1];
-  }
-  return w > 0 ? x / w : 0;
+std::vector<double> sums_of(const UnitTable& table) {
+  std::vector<double> sums(table.columns);
+  for (std::size_t i = 0; i < table.values.size(); ++i) sums[i % table.columns] += table.values[i];
+  return sums;
 }
 
 }  // namespace
@@ -125,8 +122,8 @@ MarginTest test_margins(std::span<const MarginSums> trusted, std::span<const Mar
   const UnitTable first = margin_table(trusted, standardised, scale, false);
   const UnitTable second = margin_table(claimed, standardised, 1, false);
   MarginTest test;
-  test.score = pooled_ratio(second);
-  test.calibration_score = pooled_ratio(first) / scale;
+  test.score = ratio(sums_of(second), 0);
+  test.calibration_score = ratio(sums_of(first), 0) / scale;
   if (first.units() == 0 || second.units() == 0) return test;
 
   const GroupStatistic difference = [](auto a, auto b) { return ratio(b, 0) - ratio(a, 0); };
@@ -143,11 +140,25 @@ MarginTest test_margins(std::span<const MarginSums> trusted, std::span<const Mar
           : permutation_test(first, upper, resamples, options.seed, margin_permutation, statistic).p_value;
   if (result.smallest_p > options.alpha) return test;
 
-  // The bootstrap says what honest providers of this size would score against a calibration as large as ours.
+  // What honest providers of this size would score against a calibration as large as ours: a prediction pivot, the
+  // difference over the error that the calibration alone predicts for it, so that its own uncertainty is in the
+  // quantile.
+  const double share = static_cast<double>(first.units()) / static_cast<double>(second.units());
+  const auto predicted_error = [share](std::span<const double> sums) {
+    return std::sqrt(ratio_variance(sums, 0) * (1 + share));
+  };
+  const GroupStatistic pivot = [&](auto a, auto b) {
+    const double error = predicted_error(a);
+    const double gap = ratio(b, 0) - ratio(a, 0);
+    if (error > 0) return gap / error;
+    return gap == 0 ? 0 : std::copysign(std::numeric_limits<double>::infinity(), gap);
+  };
   const std::vector<double> null =
-      bootstrap_null(first, first.units(), second.units(), resamples, options.seed, margin_bootstrap, difference);
+      bootstrap_null(first, first.units(), second.units(), resamples, options.seed, margin_bootstrap, pivot);
   const auto above = static_cast<std::size_t>(std::floor(options.alpha * (resamples + 1.0)));
-  if (above >= 1) test.threshold = scale * test.calibration_score + null[null.size() - above];
+  const double critical = above >= 1 ? null[null.size() - above] : std::numeric_limits<double>::infinity();
+  if (std::isfinite(critical))
+    test.threshold = scale * test.calibration_score + critical * predicted_error(sums_of(first));
   return test;
 }
 
@@ -168,13 +179,19 @@ GapTest test_gaps(std::span<const JudgedRequest> trusted, std::span<const Judged
         // Centring by what honest noise predicts for this very position leaves only the part that speaks to the
         // question.
         double centred = 0;
+        double weight = standardised ? 0 : static_cast<double>(request.size());
         for (const JudgedToken& token : request) {
           if (std::isnan(token.gap)) continue;
           const double value = likelihoods[j](token.gap);
           centred += value - likelihoods[j].expectation(token.runner_up, sigma_truth);
+          // Under another sampling, requests weigh by how much a wider noise would show in them.
+          if (standardised) {
+            weight += likelihoods[j].expectation(token.runner_up, kWider * sigma) -
+                      likelihoods[j].expectation(token.runner_up, sigma);
+          }
           if (keep) score[j] += value;
         }
-        append_ratio(table.values, centred, static_cast<double>(request.size()));
+        append_ratio(table.values, centred, weight);
       }
       if (keep) tokens += static_cast<double>(request.size());
     }
@@ -189,10 +206,7 @@ GapTest test_gaps(std::span<const JudgedRequest> trusted, std::span<const Judged
   UnitTable pooled(first.columns);
   pooled.values = first.values;
   pooled.values.insert(pooled.values.end(), second.values.begin(), second.values.end());
-  std::vector<double> sums(pooled.columns);
-  for (std::size_t i = 0; i < pooled.units(); ++i) {
-    for (std::size_t c = 0; c < pooled.columns; ++c) sums[c] += pooled.row(i)[c];
-  }
+  const std::vector<double> sums = sums_of(pooled);
   std::vector<double> scale(family.size());
   for (std::size_t j = 0; j < family.size(); ++j) scale[j] = std::sqrt(ratio_variance(sums, kRatioColumns * j));
   const auto member = [&](std::span<const double> a, std::span<const double> b, std::size_t j) {
@@ -208,10 +222,8 @@ GapTest test_gaps(std::span<const JudgedRequest> trusted, std::span<const Judged
   test.p_value =
       permutation_test(first, second, resamples_for(options), options.seed, gap_permutation, strongest).p_value;
 
-  std::vector<double> first_sums(first.columns);
-  std::vector<double> second_sums(second.columns);
-  for (std::size_t i = 0; i < first.values.size(); ++i) first_sums[i % first.columns] += first.values[i];
-  for (std::size_t i = 0; i < second.values.size(); ++i) second_sums[i % second.columns] += second.values[i];
+  const std::vector<double> first_sums = sums_of(first);
+  const std::vector<double> second_sums = sums_of(second);
   std::size_t best = 0;
   for (std::size_t j = 1; j < family.size(); ++j) {
     if (member(first_sums, second_sums, j) > member(first_sums, second_sums, best)) best = j;

@@ -39,8 +39,8 @@ std::string facts(const ProviderDecision& d, const Findings& f, double sigma, co
         100 * options.transfer_tolerance);
   }
   if (d.threshold) {
-    text += fmt::format("; honest runs of this size exceed {:.3g}{} in a share {:g} of cases", *d.threshold, unit,
-                        options.alpha);
+    text += fmt::format("; about a share {:g} of honest runs of this size would exceed {:.3g}{}", options.alpha,
+                        *d.threshold, unit);
   }
   text += fmt::format("; p = {}.", probability(f.margins.p_value));
   if (d.filtered_tokens > 0) text += fmt::format(" {} tokens lie outside the declared filter.", d.filtered_tokens);
