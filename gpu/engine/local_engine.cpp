@@ -1,15 +1,21 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <torch/version.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <functional>
 #include <mutex>
+#include <thread>
 
 #include "core/util/error.h"
 #include "core/util/version.h"
 #include "gpu/engine/packer.h"
+#include "gpu/model/cpu_backend.h"
 #include "gpu/model/decoder.h"
 #include "gpu/model/open_model.h"
 #include "gpu/reference_engine.h"
@@ -18,8 +24,10 @@ namespace difr::gpu {
 
 namespace {
 
-/// One block of logits holds at most this many entries (128 MiB).
+/// Logits held at a time by all threads together (128 MiB), but at least 32 rows each.
 constexpr std::int64_t kLogitBlock = std::int64_t{1} << 25;
+constexpr int kSmallestPass = 256;
+constexpr int kPassesPerThread = 4;
 
 int usable_cores() {
   cpu_set_t set;
@@ -84,14 +92,7 @@ class LocalEngine final : public ReferenceEngine {
   void score(std::span<const Sequence> sequences, const RowSink& sink, std::stop_token stop,
              bool want_hidden) override {
     check(sequences);
-    const at::NoGradGuard no_grad;
-    at::set_num_threads(environment_.threads);
-    Packer packer(sequences, environment_.batch_tokens);
-    while (!stop.stop_requested()) {
-      const auto plan = packer.next();
-      if (!plan) return;
-      run(*plan, sink, stop, want_hidden);
-    }
+    run_passes(plan(sequences), sink, stop, want_hidden);
   }
 
  private:
@@ -109,56 +110,123 @@ class LocalEngine final : public ReferenceEngine {
     }
   }
 
-  void run(const PackedPlan& plan, const RowSink& sink, const std::stop_token& stop, bool want_hidden) {
-    std::vector<at::Tensor> finite;  // per stage: [T], which rows were finite
-    const auto rows = decoder_.forward(
-        plan, [&](int, const at::Tensor& x) { finite.push_back(at::isfinite(x.sum(-1, false, at::kFloat)).cpu()); });
-    const std::int64_t block = std::clamp<std::int64_t>(kLogitBlock / info_.vocab, 1, 4096);
-    for (const auto& output : plan.outputs) {
-      const auto total = static_cast<std::int64_t>(output.rows.size());
-      const auto index = at::empty({total}, at::kLong);
-      std::ranges::copy(output.rows, index.data_ptr<std::int64_t>());
-      for (std::int64_t first = 0; first < total; first += block) {
-        if (stop.stop_requested()) return;
-        const auto count = std::min(block, total - first);
-        const auto picked = rows.index_select(0, index.narrow(0, first, count).to(rows.device()));
-        const auto normed = decoder_.final_norm(picked);
-        const auto logits = decoder_.logits(normed).cpu().contiguous();
-        at::Tensor hidden;
-        if (want_hidden) hidden = normed.to(at::kFloat).cpu().contiguous();
-        note_non_finite(output, first, logits, finite);
-        const auto view = [](const at::Tensor& t) {
-          return t.defined() ? std::span<const float>(t.data_ptr<float>(), static_cast<std::size_t>(t.numel()))
-                             : std::span<const float>();
+  /// Passes small enough that every thread gets some, and large enough that the matrices pay.
+  [[nodiscard]] std::vector<PackedPlan> plan(std::span<const Sequence> sequences) const {
+    std::int64_t total = 0;
+    for (const auto& s : sequences) total += static_cast<std::int64_t>(s.prompt.size() + s.output.size());
+    const std::int64_t share = total / (std::int64_t{kPassesPerThread} * environment_.threads);
+    const auto rows =
+        std::clamp<std::int64_t>(share, std::min(kSmallestPass, environment_.batch_tokens), environment_.batch_tokens);
+    Packer packer(sequences, static_cast<int>(rows));
+    std::vector<PackedPlan> plans;
+    while (auto next = packer.next()) plans.push_back(std::move(*next));
+    std::ranges::stable_sort(plans, std::greater<>{}, [](const PackedPlan& p) { return p.tokens.size(); });
+    return plans;
+  }
+
+  /// Threads take whole passes, so that they never wait for each other inside a layer. Only when there are fewer passes
+  /// than threads do several threads share one.
+  void run_passes(const std::vector<PackedPlan>& plans, const RowSink& sink, const std::stop_token& stop,
+                  bool want_hidden) {
+    const int workers =
+        std::clamp(static_cast<int>(plans.size()), 1, decoder_.options().device.is_cpu() ? environment_.threads : 1);
+    const int inner = std::max(1, environment_.threads / workers);
+    set_blas_threads(inner);
+    std::mutex guard;
+    const RowSink serial = [&](std::size_t sequence, int first, int rows, std::span<const float> logits,
+                               std::span<const float> hidden) {
+      const std::lock_guard lock(guard);
+      sink(sequence, first, rows, logits, hidden);
+    };
+    std::atomic<std::size_t> next{0};
+    std::exception_ptr failed;
+    std::mutex failed_guard;
+    const auto work = [&] {
+      try {
+        const c10::InferenceMode inference;
+        at::set_num_threads(inner);
+        for (std::size_t i = next++; i < plans.size() && !stop.stop_requested(); i = next++)
+          run(plans[i], workers, serial, stop, want_hidden);
+      } catch (...) {
+        const std::lock_guard lock(failed_guard);
+        failed = std::current_exception();
+        next = plans.size();
+      }
+    };
+    {
+      std::vector<std::jthread> helpers;
+      for (int i = 1; i < workers; ++i) helpers.emplace_back(work);
+      work();
+    }
+    if (failed) std::rethrow_exception(failed);
+  }
+
+  void run(const PackedPlan& plan, int workers, const RowSink& sink, const std::stop_token& stop, bool want_hidden) {
+    struct Wanted {
+      std::size_t sequence = 0;
+      int t = 0;
+      int row = 0;
+    };
+    std::vector<Wanted> wanted;
+    for (const auto& output : plan.outputs)
+      for (std::size_t t = 0; t < output.rows.size(); ++t)
+        wanted.push_back({output.sequence, static_cast<int>(t), output.rows[t]});
+    const auto rows = decoder_.forward(plan);
+    const auto block =
+        static_cast<std::size_t>(std::clamp<std::int64_t>(kLogitBlock / info_.vocab / workers, 32, 2048));
+    bool traced = false;
+    for (std::size_t first = 0; first < wanted.size(); first += block) {
+      if (stop.stop_requested()) return;
+      const std::span part(wanted.data() + first, std::min(block, wanted.size() - first));
+      const auto index = at::empty({static_cast<std::int64_t>(part.size())}, at::kLong);
+      std::ranges::transform(part, index.data_ptr<std::int64_t>(), &Wanted::row);
+      const auto normed = decoder_.final_norm(rows.index_select(0, index.to(rows.device())));
+      const auto logits = decoder_.logits(normed).cpu().contiguous();
+      const auto hidden = want_hidden ? normed.to(at::kFloat).cpu().contiguous() : at::Tensor();
+      const auto good = at::isfinite(logits.sum(-1));
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        if (good.data_ptr<bool>()[i]) continue;
+        const int layer = traced ? -1 : first_bad_layer(plan, part[i].row);
+        traced = true;
+        note_non_finite(part[i].sequence, part[i].t, layer);
+      }
+      for (std::size_t begin = 0; begin < part.size();) {
+        std::size_t end = begin;
+        while (end < part.size() && part[end].sequence == part[begin].sequence) ++end;
+        const auto view = [&](const at::Tensor& t) {
+          if (!t.defined()) return std::span<const float>();
+          const auto width = static_cast<std::size_t>(t.size(1));
+          return std::span<const float>(t.data_ptr<float>() + begin * width, (end - begin) * width);
         };
-        sink(output.sequence, static_cast<int>(first), static_cast<int>(count), view(logits), view(hidden));
+        sink(part[begin].sequence, part[begin].t, static_cast<int>(end - begin), view(logits), view(hidden));
+        begin = end;
       }
     }
   }
 
-  /// Counts rows with NaN or Inf, and keeps the earliest layer at which one began.
-  void note_non_finite(const OutputRows& output, std::int64_t first, const at::Tensor& logits,
-                       const std::vector<at::Tensor>& finite) {
-    const auto good = at::isfinite(logits.sum(-1));
-    for (std::int64_t i = 0; i < good.size(0); ++i) {
-      if (good.data_ptr<bool>()[i]) continue;
-      ++diagnostics_.non_finite_rows;
-      const auto row = output.rows[static_cast<std::size_t>(first + i)];
-      int layer = static_cast<int>(finite.size());
-      for (std::size_t stage = 0; stage < finite.size() && layer == static_cast<int>(finite.size()); ++stage)
-        if (!finite[stage].data_ptr<bool>()[row]) layer = static_cast<int>(stage);
-      if (diagnostics_.first_layer < 0 || layer < diagnostics_.first_layer) {
-        diagnostics_.first_layer = layer;
-        diagnostics_.first_sequence = output.sequence;
-        diagnostics_.first_output = static_cast<int>(first + i);
-      }
-    }
+  /// Runs the pass again to see at which layer the row ceased to be finite. Once per pass: it costs as much.
+  [[nodiscard]] int first_bad_layer(const PackedPlan& plan, int row) const {
+    int found = info_.layers + 1;
+    (void)decoder_.forward(plan, [&](int layer, const at::Tensor& x) {
+      if (found > info_.layers && !at::isfinite(x.select(0, row).to(at::kFloat).sum()).item<bool>()) found = layer;
+    });
+    return found;
+  }
+
+  void note_non_finite(std::size_t sequence, int t, int layer) {
+    const std::lock_guard lock(diagnostics_guard_);
+    ++diagnostics_.non_finite_rows;
+    if (layer < 0 || (diagnostics_.first_layer >= 0 && layer >= diagnostics_.first_layer)) return;
+    diagnostics_.first_layer = layer;
+    diagnostics_.first_sequence = sequence;
+    diagnostics_.first_output = t;
   }
 
   ModelInfo info_;
   ReferenceEnvironment environment_;
   Decoder decoder_;
   EngineDiagnostics diagnostics_;
+  std::mutex diagnostics_guard_;
 };
 
 }  // namespace
@@ -167,8 +235,10 @@ std::unique_ptr<ReferenceEngine> load_engine(const std::filesystem::path& path, 
   const auto device = parse_device(options.device);
   if (options.batch_tokens < 1) throw Error(ExitCode::usage, "--batch-tokens", "must be positive", "use 2048");
   const int threads = options.threads > 0 ? options.threads : usable_cores();
+  keep_scratch_memory();
+  set_blas_threads(threads);
   at::set_num_threads(threads);
-  const at::NoGradGuard no_grad;
+  const c10::InferenceMode inference;
   const auto model = open_model(path);
   DecoderLoadOptions load;
   load.decoder.numerics = numerics_for(options.dtype, device);

@@ -18,7 +18,7 @@ Decoder::Decoder(ModelConfig config, std::vector<DecoderLayer> layers, at::Tenso
 }
 
 at::Tensor Decoder::norm(const at::Tensor& x, const at::Tensor& weight) const {
-  return rms_norm(x, weight, config_.norm_eps, config_.norm_plus_one, options_.numerics);
+  return rms_norm(x, weight, norm_spec(), options_.numerics);
 }
 
 at::Tensor Decoder::final_norm(const at::Tensor& rows) const {
@@ -51,23 +51,18 @@ at::Tensor Decoder::attention(const DecoderLayer& layer, const at::Tensor& x, co
                               const Chunk& chunk, const Positions& positions, KeyValues& buffer) const {
   const std::int64_t n = x.size(0);
   const std::int64_t heads = config_.heads;
-  const std::int64_t kv_heads = config_.kv_heads;
   const std::int64_t dim = config_.head_dim;
-  const auto qkv = options_.numerics.stored(layer.qkv(x)).view({n, heads + 2 * kv_heads, dim});
-  auto q = qkv.narrow(1, 0, heads);
-  auto k = qkv.narrow(1, heads, kv_heads);
-  auto v = qkv.narrow(1, heads + kv_heads, kv_heads);
-  if (config_.qk_norm) {
-    q = norm(q, layer.q_norm);
-    k = norm(k, layer.k_norm);
-  }
   const auto rope = static_cast<std::size_t>(layer.spec.rope);
-  const auto cos = positions.cos[rope].narrow(0, chunk.rows.first, n);
-  const auto sin = positions.sin[rope].narrow(0, chunk.rows.first, n);
-  q = apply_rope(q, cos, sin, options_.numerics);
-  k = apply_rope(k, cos, sin, options_.numerics);
-  buffer.k.narrow(0, chunk.rows.first, n).copy_(options_.kv_fp8 ? round_e4m3(k) : k);
-  buffer.v.narrow(0, chunk.rows.first, n).copy_(options_.kv_fp8 ? round_e4m3(v) : v);
+  auto q = at::empty({n, heads, dim}, x.options());
+  auto k = buffer.k.narrow(0, chunk.rows.first, n);
+  auto v = buffer.v.narrow(0, chunk.rows.first, n);
+  split_heads(options_.numerics.stored(layer.qkv(x)), {layer.q_norm, layer.k_norm, norm_spec()},
+              positions.cos[rope].narrow(0, chunk.rows.first, n), positions.sin[rope].narrow(0, chunk.rows.first, n), q,
+              k, v, options_.numerics);
+  if (options_.kv_fp8) {
+    k.copy_(round_e4m3(k));
+    v.copy_(round_e4m3(v));
+  }
 
   auto mixed = at::empty({n, heads * dim}, x.options());
   const auto gather = [](const at::Tensor& rows, const std::vector<RowRange>& ranges) {
@@ -130,11 +125,10 @@ at::Tensor Decoder::forward(const PackedPlan& plan, const LayerProbe& probe) con
       auto part = x.narrow(0, chunk.rows.first, chunk.rows.count);
       auto mixed = attention(layer, norm(part, layer.input_norm), plan, chunk, positions, buffer);
       if (config_.sandwich_norms) mixed = norm(mixed, layer.attention_norm);
-      auto residual = numerics.stored(part + mixed);
-      const auto normed = norm(residual, layer.mlp_norm);
+      const auto normed = add_norm(part, mixed, layer.mlp_norm, norm_spec(), numerics);
       auto out = layer.spec.moe ? experts(layer, normed) : mlp(layer.mlp, normed);
       if (config_.sandwich_norms) out = norm(out, layer.output_norm);
-      part.copy_(numerics.stored(residual + out));
+      numerics.round_to_half ? part.copy_(numerics.stored(part + out)) : part.add_(out);
     }
     if (probe) probe(static_cast<int>(i) + 1, x);
   }

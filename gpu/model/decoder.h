@@ -67,6 +67,7 @@ class Decoder {
     std::vector<at::Tensor> cos, sin;  // per rope: [T, D/2]
   };
   [[nodiscard]] Positions rotate_table(const PackedPlan& plan) const;
+  [[nodiscard]] NormSpec norm_spec() const { return {config_.norm_eps, config_.norm_plus_one}; }
   [[nodiscard]] at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const;
   [[nodiscard]] at::Tensor attention(const DecoderLayer& layer, const at::Tensor& x, const PackedPlan& plan,
                                      const Chunk& chunk, const Positions& positions, KeyValues& buffer) const;

@@ -17,6 +17,7 @@ class Linear {
  private:
   at::Tensor weight_;
   at::Tensor bias_;
+  bool onednn_ = false;
 };
 
 }  // namespace difr::gpu
