@@ -83,6 +83,37 @@ class TestFingerprintFile : public QObject {
     }
   }
 
+  void theDocumentedExampleIsReproduced() {
+    // Written by the Python of docs/fingerprints.md with torch's QR and matrix product.
+    const std::string data = DIFR_TEST_DATA;
+    const auto file = read_fingerprints(data + "/fingerprints-example/honest.safetensors");
+    QCOMPARE(file.issues.size(), std::size_t{0});
+    const FingerprintClaim& claim = file.claims.at(0);
+    const ProjectionSpec spec{claim.projection, claim.seed.value(), claim.k, 576, claim.order, claim.signs};
+    QVERIFY(projection_mismatch(claim, spec).empty());
+    const golden::Tensors states(data + "/hidden-smollm2/honest.provider.bf16.safetensors");
+    const Projection projection = Projection::make(spec);
+    std::size_t equal_values = 0, values = 0;
+    for (const RequestFingerprint& request : claim.requests) {
+      const auto own = pack_and_unpack(projection.apply(states.floats(request.external_id)), 8, claim.dtype);
+      QCOMPARE(own.size(), request.values.size());
+      for (std::size_t i = 0; i < own.size(); ++i, ++values) {
+        // Another order of the fp32 sum may fall to the neighbouring bf16 value.
+        QVERIFY(std::abs(own[i] - request.values[i]) <= 0x1p-7F * std::abs(own[i]));
+        equal_values += own[i] == request.values[i] ? 1 : 0;
+      }
+    }
+    QCOMPARE(values, std::size_t{127 * 8});
+    QVERIFY(static_cast<double>(equal_values) >= 0.99 * static_cast<double>(values));
+    // What differs is named.
+    ProjectionSpec other = spec;
+    other.seed += 1;
+    QVERIFY(projection_mismatch(claim, other).find("seed 20261201 claimed") != std::string::npos);
+    other = spec;
+    other.kind = ProjectionKind::gaussian;
+    QVERIFY(projection_mismatch(claim, other).find("orthogonal claimed") != std::string::npos);
+  }
+
   void toplocFilesAreReadAndDecode() {
     for (const std::string name : {"honest", "int4", "int8", "fp8"}) {
       const auto claim = read_toploc(kDemo + name + ".toploc.json");
