@@ -16,6 +16,7 @@ pkg_check_modules(pangocairo REQUIRED IMPORTED_TARGET pangocairo cairo cairo-pdf
 if(DIFR_BUILD_GPU)
   # Debian's TorchConfig looks for CUDA only when it was built with it.
   find_package(Torch REQUIRED)
+  find_package(CURL 7.85 REQUIRED)
 endif()
 if(DIFR_BUILD_VIEWS)
   find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Widgets Charts Svg)

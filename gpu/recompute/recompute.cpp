@@ -1,157 +1,32 @@
 #include "gpu/recompute/recompute.h"
 
-#include <fmt/format.h>
+#include <vector>
 
-#include <algorithm>
-#include <map>
-
-#include "core/util/error.h"
 #include "gpu/recompute/batch_scorer.h"
+#include "gpu/recompute/case_loop.h"
 
 namespace difr::gpu {
-
-namespace {
-
-/// Why this reference cannot score the claim; empty when it can.
-std::string obstacle(const Claim& claim, const ModelInfo& model) {
-  if (claim.prompt.empty()) return "the prompt is empty: the first output token has nothing to be predicted from";
-  if (claim.output.empty()) return "the output is empty";
-  for (const auto* ids : {&claim.prompt, &claim.output})
-    for (const auto id : *ids)
-      if (id < 0 || id >= model.vocab)
-        return fmt::format("token id {} is outside the reference's vocabulary 0..{}", id, model.vocab - 1);
-  const auto length = claim.prompt.size() + claim.output.size();
-  if (length > static_cast<std::size_t>(model.max_positions) + 1)
-    return fmt::format("{} tokens are more than the model's {} positions", length, model.max_positions);
-  return {};
-}
-
-class Recomputation {
- public:
-  Recomputation(CaseFile& file, ReferenceEngine& engine, const RecomputeOptions& options,
-                const ProgressCallback& progress, std::stop_token stop)
-      : file_(file), engine_(engine), options_(options), progress_(progress), stop_(std::move(stop)) {
-    for (const auto& provider : file_.providers()) providers_[provider.id] = provider.config;
-  }
-
-  RecomputeResult run(std::span<const std::int64_t> provider_ids) {
-    result_.run_id = file_.begin_run(engine_.environment());
-    try {
-      survey(provider_ids);
-      report();
-      std::size_t at = 0;
-      while (at < todo_.size() && !stop_.stop_requested()) at = run_batch(at);
-      result_.stopped = stop_.stop_requested() && state_.requests_done < state_.requests_total;
-    } catch (...) {
-      file_.set_run_state(result_.run_id, RunState::failed);
-      throw;
-    }
-    file_.set_run_state(result_.run_id, result_.stopped ? RunState::cancelled : RunState::done);
-    return std::move(result_);
-  }
-
- private:
-  struct Todo {
-    std::int64_t request_id = 0;
-    std::int64_t tokens = 0;
-  };
-
-  /// What is left to do, in id order, without keeping the claims.
-  void survey(std::span<const std::int64_t> provider_ids) {
-    const auto pending = file_.pending_requests(result_.run_id, provider_ids);
-    std::vector<std::int64_t> ids(provider_ids.begin(), provider_ids.end());
-    if (ids.empty()) ids.push_back(0);
-    for (const auto provider : ids) {
-      file_.for_each_claim(provider, [&](Claim&& claim) {
-        if (!std::ranges::binary_search(pending, claim.id)) return !stop_.stop_requested();
-        if (auto reason = obstacle(claim, engine_.info()); !reason.empty())
-          result_.skipped.push_back({claim.id, claim.external_id, std::move(reason)});
-        else
-          todo_.push_back({claim.id, static_cast<std::int64_t>(claim.prompt.size() + claim.output.size())});
-        return !stop_.stop_requested();
-      });
-    }
-    std::ranges::sort(todo_, {}, &Todo::request_id);
-    state_.requests_total = static_cast<std::int64_t>(todo_.size());
-    for (const auto& item : todo_) state_.tokens_total += item.tokens;
-  }
-
-  const SamplerProfile* profile_of(const Claim& claim) const {
-    if (claim.sampling.greedy()) return find_profile("greedy");
-    const auto provider = providers_.find(claim.provider_id);
-    if (provider == providers_.end()) return nullptr;
-    const auto* profile = find_profile(provider->second.sampler);
-    // A log that says "greedy" and samples at T > 0 contradicts itself; no noise can be assumed for it.
-    return profile != nullptr && profile->family == SamplerFamily::greedy ? nullptr : profile;
-  }
-
-  /// Runs requests from `first` on up to the token budget; returns the first request after them.
-  std::size_t run_batch(std::size_t first) {
-    std::vector<BatchItem> items;
-    std::int64_t tokens = 0;
-    std::size_t last = first;
-    while (last < todo_.size() && (items.empty() || tokens + todo_[last].tokens <= options_.batch_tokens)) {
-      tokens += todo_[last].tokens;
-      auto claim = file_.claim(todo_[last++].request_id);
-      if (!claim) continue;
-      const auto* profile = profile_of(*claim);
-      items.push_back({std::move(*claim), profile});
-    }
-    std::vector<Sequence> sequences;
-    for (const auto& item : items) sequences.push_back({item.claim.prompt, item.claim.output});
-    BatchScorer scorer(items, engine_.info().vocab, options_.top_m, options_.scoring, engine_.environment().threads);
-    engine_.score(
-        sequences,
-        [&](std::size_t s, int, int, std::span<const float> logits, std::span<const float>) { scorer.add(s, logits); },
-        stop_);
-    scorer.flush();
-    store(items, scorer);
-    report();
-    return last;
-  }
-
-  void store(std::span<const BatchItem> items, BatchScorer& scorer) {
-    std::vector<ScoredRequest> batch;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      const auto& claim = items[i].claim;
-      if (auto scored = scorer.take(i)) {
-        result_.tokens += static_cast<std::int64_t>(claim.output.size());
-        result_.refused_tokens +=
-            std::ranges::count_if(scored->scores.flags, [](auto flags) { return (flags & TokenFlag::refused) != 0; });
-        batch.push_back(std::move(*scored));
-      } else if (!scorer.failure(i).empty()) {
-        result_.skipped.push_back({claim.id, claim.external_id, scorer.failure(i)});
-      } else {
-        continue;  // stopped before its last row: stays pending
-      }
-      ++state_.requests_done;
-      state_.tokens_done += static_cast<std::int64_t>(claim.prompt.size() + claim.output.size());
-    }
-    file_.store_batch(result_.run_id, batch);
-    result_.requests += static_cast<std::int64_t>(batch.size());
-  }
-
-  void report() const {
-    if (progress_) progress_(state_);
-  }
-
-  CaseFile& file_;
-  ReferenceEngine& engine_;
-  const RecomputeOptions& options_;
-  const ProgressCallback& progress_;
-  std::stop_token stop_;
-  std::map<std::int64_t, ProviderConfig> providers_;
-  std::vector<Todo> todo_;
-  RecomputeProgress state_;
-  RecomputeResult result_;
-};
-
-}  // namespace
 
 RecomputeResult recompute_case(CaseFile& file, ReferenceEngine& engine, std::span<const std::int64_t> provider_ids,
                                const RecomputeOptions& options, const ProgressCallback& progress,
                                std::stop_token stop) {
-  return Recomputation(file, engine, options, progress, std::move(stop)).run(provider_ids);
+  const auto environment = engine.environment();
+  // The last output token is predicted, not read: it needs no position.
+  const CaseLimits limits{.vocab = engine.info().vocab, .max_tokens = engine.info().max_positions + 1};
+  const auto work = [&](std::span<const BatchItem> items) {
+    std::vector<Sequence> sequences;
+    for (const auto& item : items) sequences.push_back({item.claim.prompt, item.claim.output});
+    BatchScorer scorer(items, limits.vocab, options.top_m, options.scoring, environment.threads);
+    engine.score(
+        sequences,
+        [&](std::size_t s, int, int, std::span<const float> logits, std::span<const float>) { scorer.add(s, logits); },
+        stop);
+    scorer.flush();
+    std::vector<BatchOutcome> outcomes;
+    for (std::size_t i = 0; i < items.size(); ++i) outcomes.push_back({scorer.take(i), scorer.failure(i)});
+    return outcomes;
+  };
+  return run_case(file, environment, limits, provider_ids, options, work, progress, stop);
 }
 
 }  // namespace difr::gpu
