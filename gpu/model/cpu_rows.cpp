@@ -5,10 +5,11 @@
 #include <cmath>
 #include <cstring>
 
-// One copy per instruction set, chosen when the program starts.
+// One copy per instruction set, chosen when the program starts (by feature level: arch=NAME would ask for that very
+// CPU).
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
-#define DIFR_CLONES __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#define DIFR_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define DIFR_CLONES
 #endif
@@ -64,10 +65,13 @@ DIFR_INLINE void norm_row(const T* x, const T* w, T* out, std::int64_t d, NormOp
     for (std::int64_t i = 0; i < d; ++i) store(out[i], stored<T>(load(x[i]) * scale) * load(w[i]));
 }
 
+/// Adding and subtracting it rounds small numbers to whole ones, in every instruction set.
+constexpr float kRound = 12582912.0F;
+
 /// exp to within 2 ulp for x <= 88; 0 below -87; NaN stays NaN.
 DIFR_INLINE float fast_exp(float x) {
   const float clamped = x > -87.0F ? x : -87.0F;
-  const float n = std::nearbyint(clamped * 1.44269504F);
+  const float n = clamped * 1.44269504F + kRound - kRound;
   const float r = (clamped - n * 0.693359375F) + n * 2.12194440e-4F;
   float p = 1.9875691500e-4F;
   p = p * r + 1.3981999507e-3F;

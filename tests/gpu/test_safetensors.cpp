@@ -150,7 +150,7 @@ void TestSafetensors::survives_mutations() {
   std::mt19937 random(20260101);
   const std::string_view alphabet = "0123456789-{}[]\",:.eBF\\ \xff";
   int refused = 0;
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 600; ++i) {
     auto bytes = original;
     const int changes = 1 + static_cast<int>(random() % 3);
     for (int c = 0; c < changes; ++c) {
@@ -164,7 +164,7 @@ void TestSafetensors::survives_mutations() {
     refused += error.empty() ? 0 : 1;
   }
   // Most changes hit structure; a changed letter of a name is still a sound file.
-  QVERIFY2(refused > 500, qPrintable(QString::number(refused)));
+  QVERIFY2(refused > 200, qPrintable(QString::number(refused)));
 }
 
 void TestSafetensors::model_errors_name_the_tensor() {
