@@ -6,9 +6,9 @@
 #include <iterator>
 #include <limits>
 
+#include "core/report/case_scores.h"
 #include "core/report/report_model.h"
 #include "core/sampling/profile.h"
-#include "core/scoring/token_difr.h"
 #include "core/util/error.h"
 #include "core/util/sha256.h"
 #include "core/util/version.h"
@@ -91,24 +91,6 @@ ReportCalibration summarise(const Calibration& c) {
   digest.field(bytes_of(offsets)).field(bytes_of(c.margin)).field(bytes_of(c.gap)).field(bytes_of(c.runner_up));
   out.sha256 = to_hex(digest.finish());
   return out;
-}
-
-bool filters(const SamplingParams& s) {
-  return !s.greedy() && (s.top_k > 0 || s.top_p < 1 || s.min_p > 0);
-}
-
-/// The token scores that the decision used: filtered sampling is judged from evidence with the calibrated tolerance.
-std::optional<TokenScores> decided_scores(const CaseFile& file, std::int64_t run_id, const Claim& claim,
-                                          const std::string& sampler, double noise_sigma) {
-  const SamplerProfile* profile = find_profile(sampler);
-  if (profile && filters(claim.sampling)) {
-    if (const auto evidence = file.evidence(run_id, claim.id)) {
-      ScoreOptions options;
-      options.noise_sigma = noise_sigma;
-      return score_evidence(claim, *evidence, *profile, options);
-    }
-  }
-  return file.scores(run_id, claim.id);
 }
 
 class ModelBuilder {
@@ -279,7 +261,7 @@ class ModelBuilder {
         r.prompt_text += options_.token_text(id);
       }
     }
-    const auto scores = decided_scores(file_, run_id_, claim, p.decision.sampler, noise_sigma_);
+    const auto scores = report::decided_scores(file_, run_id_, claim, p.decision.sampler, noise_sigma_);
     r.tokens_total = claim.output.size();
     if (!scores) return r;
     const std::size_t shown = std::min({claim.output.size(), scores->size(), options_.limits.tokens_per_request});

@@ -27,6 +27,7 @@ Json manifest_tree(const ReportModel& model) {
           {"calibrations", std::move(calibrations)},
           {"parameters", to_json(model.parameters)},
           {"audit_trail", {{"rows", model.trail_rows}, {"head", model.trail_head}}},
+          {"logo_sha256", model.logo_png.empty() ? Json() : Json(sha256_hex(model.logo_png))},
           {"sources", std::move(sources)},
           {"report_json_sha256", sha256_hex(report_json(model))}};
 }
