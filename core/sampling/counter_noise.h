@@ -14,7 +14,8 @@ inline double gumbel(double u) {
   return -std::log(-std::log(u));
 }
 
-/// `Kernel` has step(t) -> optional<State> (empty before the stream's start) and entry(State, column) -> double.
+/// `Kernel` has step(t) -> optional<State> (empty before the stream's start), entry(State, column) -> double, and
+/// perhaps fill(State, row), vectorised and good to 1e-6 of entry().
 template <class Kernel>
 class CounterNoise : public NoiseSource {
  public:
@@ -22,6 +23,9 @@ class CounterNoise : public NoiseSource {
 
   void row(int t, std::span<double> g) override {
     const auto state = kernel_.step(t);
+    if constexpr (requires { kernel_.fill(*state, g); }) {
+      if (state) return kernel_.fill(*state, g);
+    }
     for (std::size_t i = 0; i < g.size(); ++i)
       g[i] = state ? kernel_.entry(*state, static_cast<std::uint32_t>(i)) : kNoNoise;
   }

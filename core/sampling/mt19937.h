@@ -1,8 +1,10 @@
 #pragma once
 // MT19937 as CPU generators of PyTorch and llama.cpp use it: init_genrand, 32-bit words.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace difr {
 
@@ -26,6 +28,15 @@ class Mt19937 {
   std::uint64_t next64() {
     const std::uint64_t high = (*this)();
     return (high << 32) | (*this)();
+  }
+  void fill(std::span<std::uint32_t> out) {
+    for (std::size_t done = 0; done < out.size();) {
+      if (index_ == kWords) renew();
+      const std::size_t step = std::min(out.size() - done, static_cast<std::size_t>(kWords - index_));
+      std::copy_n(words_.begin() + index_, step, out.begin() + static_cast<std::ptrdiff_t>(done));
+      index_ += static_cast<int>(step);
+      done += step;
+    }
   }
   void discard(std::uint64_t words) {
     while (words > 0) {

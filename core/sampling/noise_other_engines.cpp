@@ -6,6 +6,7 @@
 
 #include "core/sampling/counter_hash.h"
 #include "core/sampling/counter_noise.h"
+#include "core/sampling/noise_rows.h"
 #include "core/sampling/noise_sources.h"
 
 namespace difr {
@@ -25,6 +26,7 @@ struct SglangMurmurKernel {
   [[nodiscard]] static double entry(std::uint32_t prefix, std::uint32_t column) {
     return gumbel(static_cast<double>(murmur3_column(prefix, column)) / 4294967295.0);
   }
+  static void fill(std::uint32_t prefix, std::span<double> g) { sglang_row(vector_level(), prefix, g); }
 };
 
 struct SglangLegacyKernel {

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "core/sampling/counter_hash.h"
 #include "core/sampling/counter_noise.h"
 #include "core/sampling/mt19937.h"
+#include "core/sampling/noise_rows.h"
 #include "core/sampling/noise_sources.h"
 
 namespace difr {
@@ -18,35 +21,63 @@ class TorchCpuExponential final : public NoiseSource {
  public:
   explicit TorchCpuExponential(const NoiseKey& key)
       : seed_(static_cast<std::uint32_t>(key.seed + key.choice)),
-        vocab_(key.vocab),
+        vocab_(static_cast<std::size_t>(std::max(key.vocab, 0))),
         shift_(key.shift),
         generator_(seed_) {}
 
   void row(int t, std::span<double> g) override {
-    const int step = t + shift_;
-    if (step < 0) {
+    if (!seek(t)) {
       std::ranges::fill(g, std::numeric_limits<double>::quiet_NaN());
       return;
     }
+    words_.resize(2 * g.size());
+    generator_.fill(words_);
+    torch_exponential_row(vector_level(), words_, g);
+    leave(g.size());
+  }
+  void at(int t, std::span<const TokenId> ids, std::span<double> out) override {
+    if (!seek(t)) {
+      std::ranges::fill(out, std::numeric_limits<double>::quiet_NaN());
+      return;
+    }
+    std::vector<std::size_t> order(ids.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&](std::size_t i) { return ids[i]; });
+    std::size_t drawn = 0;
+    for (std::size_t n = 0; n < order.size(); ++n) {
+      const auto id = static_cast<std::size_t>(ids[order[n]]);
+      if (n > 0 && ids[order[n]] == ids[order[n - 1]]) {
+        out[order[n]] = out[order[n - 1]];
+        continue;
+      }
+      generator_.discard(2 * (id - drawn));
+      const double u = static_cast<double>(generator_.next64() & ((1ULL << 53) - 1)) * 0x1p-53;
+      out[order[n]] = -std::log(static_cast<double>(static_cast<float>(-std::log1p(-u))));
+      drawn = id + 1;
+    }
+    leave(drawn);
+  }
+
+ private:
+  bool seek(int t) {
+    const int step = t + shift_;
+    if (step < 0) return false;
     if (step < next_) {
       generator_ = Mt19937(seed_);
       next_ = 0;
     }
-    const auto words = 2 * static_cast<std::uint64_t>(vocab_);
-    generator_.discard(words * static_cast<std::uint64_t>(step - next_));
-    for (double& v : g) {
-      const double u = static_cast<double>(generator_.next64() & ((1ULL << 53) - 1)) * 0x1p-53;
-      v = -std::log(static_cast<double>(static_cast<float>(-std::log1p(-u))));
-    }
-    generator_.discard(words - 2 * std::min<std::uint64_t>(g.size(), static_cast<std::uint64_t>(vocab_)));
+    generator_.discard(2 * vocab_ * static_cast<std::size_t>(step - next_));
     next_ = step + 1;
+    return true;
   }
+  void leave(std::size_t drawn) { generator_.discard(2 * (vocab_ - std::min(drawn, vocab_))); }
 
- private:
   std::uint32_t seed_;
-  int vocab_, shift_;
+  std::size_t vocab_;
+  int shift_;
   Mt19937 generator_;
   int next_ = 0;
+  std::vector<std::uint32_t> words_;
 };
 
 /// MKL's vsRngExponential on MCG31m1, seeded with one mt19937 word per call.

@@ -7,6 +7,7 @@
 #include "core/sampling/counter_hash.h"
 #include "core/sampling/counter_noise.h"
 #include "core/sampling/mt19937.h"
+#include "core/sampling/noise_rows.h"
 #include "core/sampling/noise_sources.h"
 
 namespace difr {
@@ -45,6 +46,22 @@ struct SplitmixKernel {
     const std::uint64_t hash = splitmix64_mix(key + (std::uint64_t{i} + 1) * kSplitmixGamma);
     return gumbel((static_cast<double>(hash >> 11) + 0.5) * 0x1p-53);
   }
+  static void fill(std::uint64_t key, std::span<double> g) { splitmix_row(vector_level(), key, g); }
+};
+
+class SplitmixNoise final : public CounterNoise<SplitmixKernel> {
+ public:
+  SplitmixNoise(SplitmixKernel kernel, int vocab)
+      : CounterNoise(std::move(kernel)), vocab_(static_cast<std::size_t>(vocab)) {}
+  /// The exact maximum of the row: noise is monotone in the hash, so no logarithm is taken.
+  double upper_bound(int t) override {
+    const auto key = kernel_.step(t);
+    if (!key) return kNoNoise;
+    return gumbel((static_cast<double>(splitmix_row_max(vector_level(), *key, vocab_)) + 0.5) * 0x1p-53);
+  }
+
+ private:
+  std::size_t vocab_;
 };
 
 constexpr std::size_t kTableSize = 1U << 20;
@@ -70,7 +87,7 @@ struct TableKernel {
 }  // namespace
 
 std::unique_ptr<NoiseSource> make_splitmix_noise(const NoiseKey& key) {
-  return std::make_unique<CounterNoise<SplitmixKernel>>(SplitmixKernel{StepSeeds(key)});
+  return std::make_unique<SplitmixNoise>(SplitmixKernel{StepSeeds(key)}, key.vocab);
 }
 std::unique_ptr<NoiseSource> make_table_noise(const NoiseKey& key) {
   return std::make_unique<CounterNoise<TableKernel>>(TableKernel{StepSeeds(key)});

@@ -5,6 +5,7 @@
 
 #include "core/sampling/counter_hash.h"
 #include "core/sampling/counter_noise.h"
+#include "core/sampling/noise_rows.h"
 #include "core/sampling/noise_sources.h"
 
 namespace difr {
@@ -64,6 +65,7 @@ struct PhiloxKernel {
     const std::uint64_t wide = (std::uint64_t{w[1]} << 32) | w[0];
     return gumbel(std::max(static_cast<double>(wide) * 0x1p-64, 2.2250738585072014e-308));
   }
+  void fill(std::uint32_t step_seed, std::span<double> g) const { philox_row(vector_level(), step_seed, form, g); }
 };
 
 float murmur_gumbel(std::uint32_t h) {
@@ -98,6 +100,9 @@ struct MurmurKernel {
     if (!fp64) return murmur_gumbel(low);
     const std::uint64_t wide = (std::uint64_t{murmur3_column(state.high, token)} << 32) | low;
     return gumbel((static_cast<double>(wide >> 11) + 0.5) * 0x1p-53);
+  }
+  void fill(const MurmurState& state, std::span<double> g) const {
+    fp64 ? murmur_row64(vector_level(), state.low, state.high, g) : murmur_row32(vector_level(), state.low, g);
   }
 };
 

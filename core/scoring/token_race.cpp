@@ -8,8 +8,8 @@
 namespace difr {
 namespace {
 
-// Rows may be filled by vector code whose logarithm is good to a few ulp; scores closer than this are settled exactly.
-constexpr double kNearTie = 1e-9;
+// Rows may be filled by vector code that is good to a few ulp, or to one fp32 rounding where the engine works in fp32;
+constexpr double kNearTie = 1e-6;
 
 TokenId id_of(const RaceEntries& e, std::size_t i) {
   return e.ids.empty() ? static_cast<TokenId>(i) : e.ids[i];
