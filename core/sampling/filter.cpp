@@ -19,10 +19,10 @@ class Cutter {
       : plan_(plan), tolerance_(tolerance), head_(head), y_(claimed) {
     mass_.reserve(head.values.size() + 1);
     square_.reserve(head.values.size() + 1);
-    mass_.push_back(0.0);
-    square_.push_back(0.0);
+    mass_.push_back(head.above_mass);
+    square_.push_back(head.above_square);
     for (const double x : head.values) {
-      const double w = std::exp((x - head.values[0]) / plan.temperature);
+      const double w = std::exp((x - head.largest()) / plan.temperature);
       mass_.push_back(mass_.back() + w);
       square_.push_back(square_.back() + w * w);
     }
@@ -57,7 +57,7 @@ class Cutter {
   }
 
   void min_p() {
-    const double cut = value(0) + plan_.temperature * std::log(plan_.min_p);
+    const double cut = head_.largest() + plan_.temperature * std::log(plan_.min_p);
     const double tol = tolerance_.logits(cut);
     judge(cut - y_.value, cut - y_.value <= tol, false);
     cut_.keep_min = std::max(cut_.keep_min, cut);
@@ -66,9 +66,14 @@ class Cutter {
   }
 
   void top_k() {
-    const auto k = static_cast<std::size_t>(plan_.top_k);
+    std::size_t k = static_cast<std::size_t>(plan_.top_k);
     const std::size_t survivors = at_least(cut_.keep_min);
-    if (k >= survivors + (rest_survives() ? head_.rest_count : 0)) return;
+    if (k >= head_.above_count + survivors + (rest_survives() ? head_.rest_count : 0)) return;
+    if (k <= head_.above_count) {
+      cut_.needs_more = true;
+      return;
+    }
+    k -= head_.above_count;
     if (k >= size()) {
       cut_.needs_more = true;
       return;
@@ -101,6 +106,11 @@ class Cutter {
     const auto crossing =
         std::lower_bound(mass_.begin(), mass_.begin() + static_cast<std::ptrdiff_t>(survivors), plan_.top_p * total);
     const auto index = static_cast<std::size_t>(crossing - mass_.begin());
+    const bool from_top = head_.above_count == 0;
+    if (!from_top && index == 0) {
+      cut_.needs_more = true;
+      return;
+    }
     std::size_t dropped = std::max<std::size_t>(index, 1);
     while (dropped < survivors && value(dropped) == value(dropped - 1)) ++dropped;
     if (dropped == survivors && rest) cut_.needs_more = true;
@@ -112,11 +122,13 @@ class Cutter {
     while (end > 0) {
       const std::size_t begin = above(value(end - 1));
       const double others = mass_[end - 1];
-      const bool sure = (others + spread(others, square_[end - 1]) * total < plan_.top_p * total || end == 1) &&
-                        value(end - 1) - next > tol;
+      const bool sure =
+          (others + spread(others, square_[end - 1]) * total < plan_.top_p * total || (end == 1 && from_top)) &&
+          value(end - 1) - next > tol;
       if (sure) break;
       end = begin;
     }
+    if (end == 0 && !from_top) cut_.needs_more = true;
     cut_.sure_min = std::max(cut_.sure_min, end == 0 ? kInf : value(end - 1));
     judge_top_p(cut, tol, total, survivors, spread);
     cut_.keep_min = std::max(cut_.keep_min, cut);

@@ -33,12 +33,18 @@ struct FilterTolerance {
   [[nodiscard]] double logits(double at) const;
 };
 
-/// The head of a row: processed logits in descending order, and what is known of the rest of the row.
+/// The head of a row: processed logits in descending order, and what is known of the rest of the row. It may also be a
+/// window further down, with what lies above it; then `top` is the row's largest value.
 struct RowHead {
   std::span<const double> values;  ///< finite, descending, not empty
   std::size_t rest_count = 0;      ///< entries not in `values`; each <= values.back()
   double rest_mass = 0.0;          ///< sum over the rest of exp((x - values[0]) / temperature)
   double rest_square = 0.0;        ///< the same with squares
+  std::size_t above_count = 0;     ///< entries above the window; each > values[0]
+  double above_mass = 0.0, above_square = 0.0;
+  double top = 0.0;  ///< used only when above_count > 0
+
+  [[nodiscard]] double largest() const { return above_count > 0 ? top : values[0]; }
 };
 
 /// The claimed token as the filters see it.

@@ -77,22 +77,22 @@ enum class VectorLevel : std::uint8_t { baseline, avx2, avx512 };
 #define DIFR_AVX512
 #endif
 
-template <class F>
-void map_baseline(F f, double* out, std::size_t n) {
+template <class F, class T>
+void map_baseline(F f, T* out, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) out[i] = f(i);
 }
-template <class F>
-DIFR_AVX2 void map_avx2(F f, double* out, std::size_t n) {
+template <class F, class T>
+DIFR_AVX2 void map_avx2(F f, T* out, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) out[i] = f(i);
 }
-template <class F>
-DIFR_AVX512 void map_avx512(F f, double* out, std::size_t n) {
+template <class F, class T>
+DIFR_AVX512 void map_avx512(F f, T* out, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) out[i] = f(i);
 }
 
 /// out[i] = f(i). `f` must be always_inline and free of branches to be worth it.
-template <class F>
-void vector_map(VectorLevel level, F f, double* out, std::size_t n) {
+template <class F, class T>
+void vector_map(VectorLevel level, F f, T* out, std::size_t n) {
   switch (level) {
     case VectorLevel::avx512:
       return map_avx512(f, out, n);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "core/scoring/scoring_rows.h"
 #include "core/scoring/token_difr.h"
 #include "core/util/error.h"
 
@@ -19,21 +21,19 @@ RowSummary summarise_row(std::span<const float> logits, TokenId claimed) {
                     "check that the log and the reference model belong together");
   }
   RowSummary out;
-  constexpr float kInf = std::numeric_limits<float>::infinity();
-  float largest = -kInf;
-  bool sound = true;
-  for (const float z : logits) {
-    sound = sound && z < kInf;  // false for NaN too
-    largest = std::max(largest, z);
-  }
-  if (!sound || largest == -kInf) return out;
-  const float own = logits[static_cast<std::size_t>(claimed)];
+  const auto level = vector_level();
+  const auto extent = row_extent(level, logits, logits[static_cast<std::size_t>(claimed)]);
+  if (!extent.sound || extent.largest == -std::numeric_limits<float>::infinity()) return out;
+  // In blocks, so that no second row is held.
+  std::array<double, 2048> weights;
   double sum = 0.0;
-  for (const float z : logits) {
-    sum += std::exp(static_cast<double>(z) - largest);
-    out.claimed_rank += z > own ? 1 : 0;
+  for (std::size_t begin = 0; begin < logits.size(); begin += weights.size()) {
+    const auto part = logits.subspan(begin, std::min(weights.size(), logits.size() - begin));
+    row_weights(level, part, extent.largest, 1.0, weights);
+    sum += row_sum(level, std::span(weights).first(part.size()));
   }
-  out.log_sum_exp = largest + std::log(sum);
+  out.claimed_rank = extent.above_own;
+  out.log_sum_exp = extent.largest + std::log(sum);
   out.finite = true;
   return out;
 }

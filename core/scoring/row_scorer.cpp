@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/sampling/processing.h"
 #include "core/scoring/evidence_row.h"
 #include "core/scoring/inverse_cdf.h"
+#include "core/scoring/scoring_rows.h"
 #include "core/scoring/token_difr.h"
 #include "core/scoring/token_race.h"
 #include "core/util/error.h"
@@ -18,48 +20,96 @@ namespace {
 
 constexpr float kOut = -std::numeric_limits<float>::infinity();
 
-/// The largest `n` finite values in descending order, and the masses of the rest.
+/// Parts of a row in descending order, found by buckets of falling logit instead of a sort of the whole row.
 class RowHeadBuilder {
  public:
-  RowHeadBuilder(std::span<const float> x, double temperature) : x_(x), temperature_(temperature) {
-    largest_ = *std::ranges::max_element(x);
-    for (const float v : x) {
-      if (v == kOut) continue;
-      ++finite_;
-      const double w = std::exp((static_cast<double>(v) - largest_) / temperature);
-      mass_ += w;
-      square_ += w * w;
+  RowHeadBuilder(std::span<const float> x, double temperature, std::vector<double>& weights,
+                 std::vector<std::int32_t>& buckets)
+      : x_(x), temperature_(temperature), weights_(weights), buckets_(buckets) {
+    const auto level = vector_level();
+    largest_ = row_extent(level, x, 0.0F).largest;
+    if (largest_ == kOut) return;
+    weights_.resize(x.size());
+    buckets_.resize(x.size());
+    row_weights(level, x, largest_, temperature, weights_);
+    row_buckets(level, x, largest_, kPerLogit, kBuckets - 1, buckets_);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      auto& b = sums_[static_cast<std::size_t>(buckets_[i])];
+      const double w = weights_[i];
+      b.count += x[i] != kOut ? 1 : 0;
+      b.mass += w;
+      b.square += w * w;
     }
+    for (const auto& b : sums_) total_ += b;
   }
-  [[nodiscard]] std::size_t finite() const { return finite_; }
+  [[nodiscard]] std::size_t finite() const { return total_.count; }
+  [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
+
+  /// At least the n largest values.
   RowHead head(std::size_t n) {
-    n = std::min(n, finite_);
-    sorted_.assign(x_.begin(), x_.end());
-    std::nth_element(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(n - 1), sorted_.end(),
-                     std::greater<>{});
-    sorted_.resize(n);
-    std::ranges::sort(sorted_, std::greater<>{});
-    double mass = 0.0, square = 0.0;
-    for (const double v : sorted_) {
-      const double w = std::exp((v - largest_) / temperature_);
-      mass += w;
-      square += w * w;
-    }
-    return {sorted_, finite_ - n, std::max(0.0, mass_ - mass), std::max(0.0, square_ - square)};
+    Sums inside;
+    int last = -1;
+    while (inside.count < std::min(n, total_.count)) inside += sums_[static_cast<std::size_t>(++last)];
+    return window(0, last, {}, inside);
+  }
+  /// The buckets around the one in which `mass` (a share of the whole) is reached; `reach` buckets to either side.
+  RowHead around(double mass, int reach) {
+    Sums above;
+    int crossing = 0;
+    while (crossing + 1 < kBuckets && above.mass + sum_at(crossing).mass < mass * total_.mass)
+      above += sum_at(crossing++);
+    const int first = std::max(0, crossing - reach), last = std::min(kBuckets - 1, crossing + reach);
+    Sums before, inside;
+    for (int b = 0; b < first; ++b) before += sum_at(b);
+    for (int b = first; b <= last; ++b) inside += sum_at(b);
+    return window(before.count > 0 ? first : 0, last, before, inside);
   }
   [[nodiscard]] double mass_above(double value) const {
     double mass = 0.0;
-    for (const float v : x_) {
-      if (v > value) mass += std::exp((static_cast<double>(v) - largest_) / temperature_);
-    }
+    for (std::size_t i = 0; i < x_.size(); ++i) mass += x_[i] > value ? weights_[i] : 0.0;
     return mass;
   }
 
  private:
+  static constexpr int kBuckets = 2048;
+  static constexpr float kPerLogit = 64.0F;
+  struct Sums {
+    std::size_t count = 0;
+    double mass = 0.0, square = 0.0;
+    Sums& operator+=(const Sums& o) {
+      count += o.count;
+      mass += o.mass;
+      square += o.square;
+      return *this;
+    }
+  };
+  [[nodiscard]] const Sums& sum_at(int b) const { return sums_[static_cast<std::size_t>(b)]; }
+
+  RowHead window(int first, int last, const Sums& above, const Sums& inside) {
+    sorted_.clear();
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      if (buckets_[i] >= first && buckets_[i] <= last && x_[i] != kOut) sorted_.push_back(x_[i]);
+    }
+    std::ranges::sort(sorted_, std::greater<>{});
+    RowHead out{.values = sorted_, .rest_count = total_.count - above.count - inside.count};
+    for (int b = last + 1; b < kBuckets; ++b) {
+      out.rest_mass += sum_at(b).mass;
+      out.rest_square += sum_at(b).square;
+    }
+    out.above_count = above.count;
+    out.above_mass = above.mass;
+    out.above_square = above.square;
+    out.top = largest_;
+    return out;
+  }
+
   std::span<const float> x_;
   double temperature_;
-  double largest_ = 0.0, mass_ = 0.0, square_ = 0.0;
-  std::size_t finite_ = 0;
+  std::vector<double>& weights_;
+  std::vector<std::int32_t>& buckets_;
+  float largest_ = 0.0F;
+  std::array<Sums, kBuckets> sums_{};
+  Sums total_;
   std::vector<double> sorted_;
 };
 
@@ -86,17 +136,32 @@ struct RowScorer::Impl {
     }
   }
 
-  FilterCut cut(std::span<const float> row, float own) const {
+  FilterCut cut(std::span<const float> row, float own) {
     const ClaimedEntry y{own, std::nullopt};
     const double top[] = {static_cast<double>(own)};
-    if (!plan.active()) return cut_row(plan, tolerance, {top}, y);
-    RowHeadBuilder builder(row, plan.temperature);
-    if (builder.finite() == 0) return cut_row({}, tolerance, {top}, y);
-    for (std::size_t n = 256;; n *= 16) {
-      const auto head = builder.head(n);
+    if (!plan.active()) return cut_row(plan, tolerance, {.values = top}, y);
+    RowHeadBuilder builder(row, plan.temperature, weights, buckets);
+    if (builder.finite() == 0) return cut_row({}, tolerance, {.values = top}, y);
+    const auto attempt = [&](const RowHead& head) {
       ClaimedEntry claimed = y;
-      if (head.rest_count > 0 && own < head.values.back()) claimed.mass_above = builder.mass_above(own);
-      const auto result = cut_row(plan, tolerance, head, claimed);
+      if (!head.values.empty() && own < head.values.back()) claimed.mass_above = builder.mass_above(own);
+      return cut_row(plan, tolerance, head, claimed);
+    };
+    auto head = builder.head(256);
+    auto result = attempt(head);
+    if (!result.needs_more || head.rest_count == 0) return result;
+    // A flat row under top-p alone: the cut lies far down, and only its surroundings need sorting.
+    if (plan.top_k == 0 && plan.min_p == 0.0) {
+      for (const int reach : {4, 32}) {
+        head = builder.around(plan.top_p, reach);
+        if (head.values.empty()) continue;
+        result = attempt(head);
+        if (!result.needs_more) return result;
+      }
+    }
+    for (std::size_t n = 4096;; n *= 16) {
+      head = builder.head(n);
+      result = attempt(head);
       if (!result.needs_more || head.rest_count == 0) return result;
     }
   }
@@ -127,7 +192,8 @@ struct RowScorer::Impl {
   std::unique_ptr<UniformSource> uniform;
   TokenScores scores;
   std::vector<float> x, s;
-  std::vector<double> g;
+  std::vector<double> g, weights;
+  std::vector<std::int32_t> buckets;
 };
 
 RowScorer::RowScorer(const Claim& claim, const SamplerProfile& profile, int vocab, const ScoreOptions& options)
@@ -161,7 +227,7 @@ void RowScorer::add(std::span<const float> logits) {
   if (m.temperature != 1.0) {
     m.s.resize(x.size());
     const auto divisor = static_cast<float>(m.temperature);
-    for (std::size_t i = 0; i < x.size(); ++i) m.s[i] = x[i] / divisor;
+    row_divide(vector_level(), x, divisor, m.s);
     s = m.s;
   }
   const auto cut = m.cut(x, x[y]);

@@ -1,9 +1,12 @@
 #include "core/scoring/token_race.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <vector>
+
+#include "core/scoring/scoring_rows.h"
 
 namespace difr {
 namespace {
@@ -34,14 +37,14 @@ void consider(Race& race, const RaceEntries& e, const FilterCut& cut, std::size_
 
 /// All entries within kNearTie of the best two places, with exact noise.
 Race settle(const RaceEntries& e, std::size_t claimed, const FilterCut& cut, NoiseSource& exact, int t,
-            const Race& rough, std::span<const double> scores) {
+            const Race& rough) {
   const double floor =
       std::min({rough.winner_score, rough.rival, rough.second_rival == kNoScore ? rough.rival : rough.second_rival}) -
       kNearTie;
   std::vector<std::size_t> near;
   std::vector<TokenId> ids;
   for (std::size_t i = 0; i < e.x.size(); ++i) {
-    if (i == claimed || (e.x[i] >= cut.keep_min && scores[i] >= floor)) {
+    if (i == claimed || (e.x[i] >= cut.keep_min && static_cast<double>(e.s[i]) + e.g[i] >= floor)) {
       near.push_back(i);
       ids.push_back(id_of(e, i));
     }
@@ -66,20 +69,28 @@ float logits(double score_difference, double temperature) {
 }  // namespace
 
 Race run_race(const RaceEntries& e, std::size_t claimed, const FilterCut& cut, NoiseSource* exact, int t) {
-  std::vector<double> scores(e.x.size());
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    scores[i] = static_cast<double>(e.s[i]) + (e.g.empty() ? 0.0 : e.g[i]);
   Race race;
-  race.claimed = scores[claimed];
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (!(e.x[i] >= cut.keep_min) || e.x[i] == -std::numeric_limits<float>::infinity()) continue;
-    if (scores[i] > race.claimed) ++race.above_claimed;
-    consider(race, e, cut, i, claimed, scores[i]);
+  const double* g = e.g.empty() ? nullptr : e.g.data();
+  race.claimed = static_cast<double>(e.s[claimed]) + (g != nullptr ? g[claimed] : 0.0);
+  const auto level = vector_level();
+  std::array<double, kScanBlock> scores;
+  for (std::size_t begin = 0; begin < e.x.size(); begin += kScanBlock) {
+    const std::size_t n = std::min(kScanBlock, e.x.size() - begin);
+    const auto block = scan_block(level, e.s.data() + begin, e.x.data() + begin, g != nullptr ? g + begin : nullptr,
+                                  cut.keep_min, race.claimed, n, scores.data());
+    race.above_claimed += block.above_claimed;
+    // Once two rivals are known, most blocks hold nobody who could change the outcome.
+    if (block.largest == kNoScore || block.largest < std::min(race.winner_score, race.second_rival)) continue;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (scores[i] != kNoScore && scores[i] >= std::min(race.winner_score, race.second_rival)) {
+        consider(race, e, cut, begin + i, claimed, scores[i]);
+      }
+    }
   }
   const auto near = [](double a, double b) { return std::abs(a - b) < kNearTie; };
   if (exact != nullptr && (near(race.rival, race.claimed) || near(race.rival, race.second_rival) ||
                            (race.winner_at_edge && near(race.winner_score, race.rival)))) {
-    return settle(e, claimed, cut, *exact, t, race, scores);
+    return settle(e, claimed, cut, *exact, t, race);
   }
   return race;
 }
