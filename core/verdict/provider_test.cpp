@@ -67,6 +67,17 @@ std::vector<double> sums_of(const UnitTable& table) {
   return sums;
 }
 
+/// The common weight and each member's numerator of a table of ratios.
+UnitTable lean_table(const UnitTable& ratios) {
+  const std::size_t members = ratios.columns / kRatioColumns;
+  UnitTable table(members + 1);
+  for (std::size_t i = 0; i < ratios.units(); ++i) {
+    table.values.push_back(ratios.row(i)[1]);
+    for (std::size_t j = 0; j < members; ++j) table.values.push_back(ratios.row(i)[kRatioColumns * j]);
+  }
+  return table;
+}
+
 }  // namespace
 
 std::vector<JudgedRequest> judged_requests(const Calibration& calibration) {
@@ -219,8 +230,20 @@ GapTest test_gaps(std::span<const JudgedRequest> trusted, std::span<const Judged
     for (std::size_t j = 0; j < family.size(); ++j) best = std::max(best, member(a, b, j));
     return best;
   };
-  test.p_value =
-      permutation_test(first, second, resamples_for(options), options.seed, gap_permutation, strongest).p_value;
+  // With equal weights the permutations need one column per member and the tokens, not the second moments.
+  const GroupStatistic strongest_lean = [&](auto a, auto b) {
+    double best = -std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < family.size(); ++j) {
+      best = std::max(best, scale[j] > 0 ? (b[j + 1] / b[0] - a[j + 1] / a[0]) / scale[j] : 0.0);
+    }
+    return best;
+  };
+  const int resamples = resamples_for(options);
+  const PermutationResult result =
+      standardised ? permutation_test(first, second, resamples, options.seed, gap_permutation, strongest)
+                   : permutation_test(lean_table(first), lean_table(second), resamples, options.seed, gap_permutation,
+                                      strongest_lean);
+  test.p_value = result.p_value;
 
   const std::vector<double> first_sums = sums_of(first);
   const std::vector<double> second_sums = sums_of(second);
