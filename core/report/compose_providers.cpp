@@ -137,8 +137,9 @@ void add_provider(Document& document, const ReportModel& model, const ReportProv
                          tone_of(d.verdict)});
   document.add(result_facts(p));
   if (!p.request_scores.empty()) {
-    document.add(
-        Figure{score_histogram(p, calibration_of(model)), "Request scores (filled) and the calibration's (outline)."});
+    document.add(Figure{score_histogram(p, calibration_of(model)),
+                        "Request scores (filled) and the calibration's (outline). The threshold is for the pooled "
+                        "score, not for single requests."});
   }
   document.add(Heading{3, {}, "What was declared"});
   document.add(declared_facts(p));

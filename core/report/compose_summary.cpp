@@ -49,14 +49,28 @@ std::string coverage_sentence(const ReportModel& model) {
   return text;
 }
 
+/// One provider's result for a reader who will read no further.
+std::string plain_result(const ReportProvider& p) {
+  const auto& d = p.decision;
+  if (d.verdict == Outcome::undetermined) return shorten(visible(d.reason), 600);
+  std::string text =
+      fmt::format("{} of its {} tokens are the ones that the reference picks", percent(d.exact_match), count(d.tokens));
+  if (d.threshold && *d.threshold > 0) {
+    const double ratio = d.score / *d.threshold;
+    text += fmt::format("; its score is {} times the threshold", number(ratio, 2));
+    if (ratio > 0.8 && ratio < 1.25) text += ", so close that a second sample is advisable";
+  }
+  if (d.p_value) text += fmt::format(" (p\u00a0{}{})", *d.p_value < 1e-4 ? "" : "=\u00a0", p_text(*d.p_value));
+  return text + ".";
+}
+
 void add_findings(Document& document, const ReportModel& model, Outcome outcome, std::string_view lead) {
   constexpr std::size_t shown = 12;
   List list;
   std::size_t n = 0;
   for (const auto& p : model.providers) {
     if (p.decision.verdict != outcome) continue;
-    if (++n <= shown)
-      list.items.push_back({shorten(visible(p.decision.name), 80) + ".", shorten(visible(p.decision.reason), 600)});
+    if (++n <= shown) list.items.push_back({shorten(visible(p.decision.name), 80) + ".", plain_result(p)});
   }
   if (n == 0) return;
   document.add(Paragraph{std::string(lead)});
@@ -105,7 +119,9 @@ void add_summary(Document& document, const ReportModel& model) {
                                                                                      : "remains undetermined.")
              : fmt::format("Of {}, {} passed, {} failed and {} undetermined.",
                            plural(n, "provider configuration", "provider configurations"), count(t.pass), count(t.fail),
-                           t.undetermined == 1 ? "1 is" : count(t.undetermined) + " are");
+                           t.undetermined == 0   ? "none is"
+                           : t.undetermined == 1 ? "1 is"
+                                                 : count(t.undetermined) + " are");
   document.add(Paragraph{std::move(lead), Paragraph::Style::lead});
   document.add(Paragraph{
       "The question was whether each provider ran the model, the weights and the sampling that it declared. Every "
@@ -113,6 +129,7 @@ void add_summary(Document& document, const ReportModel& model) {
       "compared with what a trusted reference would have produced under the declared settings and the logged seed."});
   add_findings(document, model, Outcome::fail, "Outputs that the declared configuration does not explain:");
   add_findings(document, model, Outcome::undetermined, "No conclusion could be drawn for:");
+  add_findings(document, model, Outcome::pass, "No more mismatch than trusted runs show:");
   document.add(Paragraph{coverage_sentence(model)});
   if (!model.undecided.empty()) {
     document.add(Paragraph{

@@ -51,7 +51,12 @@ class PdfWriter {
 
   void operator()(const Heading& h) {
     const bool provider = h.id.starts_with("provider-");
-    canvas_.need(h.id == "verdicts" ? 190 : h.level == 1 ? 150 : provider ? 330 : h.level == 2 ? 110 : 78);
+    canvas_.need(h.id == "providers"  ? 440
+                 : h.id == "verdicts" ? 190
+                 : h.level == 1       ? 150
+                 : provider           ? 330
+                 : h.level == 2       ? 110
+                                      : 120);
     canvas_.skip(canvas_.y() <= page::top ? 0 : h.level == 1 ? 20 : h.level == 2 ? 14 : 8);
     TextStyle style{h.level == 1 ? 16.0 : h.level == 2 ? 12.0 : 9.6, black};
     style.bold = true;

@@ -144,7 +144,7 @@ std::string number(double value, int digits) {
   if (value == 0) return "0";
   const double magnitude = std::fabs(value);
   std::string text;
-  if (magnitude >= 1e-4 && magnitude < 1e6) {
+  if (magnitude >= 1e-6 && magnitude < 1e6) {
     const int decimals = std::max(0, digits - 1 - static_cast<int>(std::floor(std::log10(magnitude))));
     text = fmt::format("{:.{}f}", magnitude, decimals);
   } else {

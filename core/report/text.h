@@ -21,7 +21,7 @@ namespace difr::report {
 /// Cuts after `max_chars` code points and adds an ellipsis.
 [[nodiscard]] std::string shorten(std::string_view clean, std::size_t max_chars);
 
-/// Four significant digits, no exponent between 1e-4 and 1e6; "–" for NaN, "∞" for infinity.
+/// Four significant digits, no exponent between 1e-6 and 1e6; "–" for NaN, "∞" for infinity.
 [[nodiscard]] std::string number(double value, int digits = 4);
 /// A given parameter, as short as it can be written: 0.001, 1.
 [[nodiscard]] std::string setting(double value);
