@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/sampling/filter.h"
@@ -64,9 +65,19 @@ class RowHeadBuilder {
     for (int b = first; b <= last; ++b) inside += sum_at(b);
     return window(before.count > 0 ? first : 0, last, before, inside);
   }
-  [[nodiscard]] double mass_above(double value) const {
+  [[nodiscard]] double largest() const { return largest_; }
+  [[nodiscard]] static int reach_of(double logits) { return static_cast<int>(logits * kPerLogit) + 2; }
+  /// Share of the mass that the n largest values (whole buckets of them) hold.
+  [[nodiscard]] double share_of_head(std::size_t n) const {
+    Sums inside;
+    for (int b = 0; inside.count < std::min(n, total_.count); ++b) inside += sum_at(b);
+    return inside.mass / total_.mass;
+  }
+  [[nodiscard]] double mass_above(double value) {
+    if (above_) return *above_;
     double mass = 0.0;
     for (std::size_t i = 0; i < x_.size(); ++i) mass += x_[i] > value ? weights_[i] : 0.0;
+    above_ = mass;
     return mass;
   }
 
@@ -111,6 +122,7 @@ class RowHeadBuilder {
   std::array<Sums, kBuckets> sums_{};
   Sums total_;
   std::vector<double> sorted_;
+  std::optional<double> above_;  ///< of the one value asked for
 };
 
 }  // namespace
@@ -147,12 +159,19 @@ struct RowScorer::Impl {
       if (!head.values.empty() && own < head.values.back()) claimed.mass_above = builder.mass_above(own);
       return cut_row(plan, tolerance, head, claimed);
     };
-    auto head = builder.head(256);
-    auto result = attempt(head);
-    if (!result.needs_more || head.rest_count == 0) return result;
+    RowHead head;
+    FilterCut result;
+    const bool flat = plan.top_p < 1.0 && builder.share_of_head(256) < plan.top_p;
+    if (!flat) {
+      head = builder.head(256);
+      result = attempt(head);
+      if (!result.needs_more || head.rest_count == 0) return result;
+    }
     // A flat row under top-p alone: the cut lies far down, and only its surroundings need sorting.
     if (plan.top_k == 0 && plan.min_p == 0.0) {
-      for (const int reach : {4, 32}) {
+      // Wide enough for the tolerance at the cut; once more, wider, for cuts with few entries around them.
+      const int near = builder.reach_of(tolerance.logits(builder.largest()));
+      for (const int reach : {near, 4 * near}) {
         head = builder.around(plan.top_p, reach);
         if (head.values.empty()) continue;
         result = attempt(head);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 
 namespace difr {
@@ -10,32 +11,39 @@ namespace {
 constexpr std::size_t kLanes = 16;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// Reductions keep kLanes partial results, so that the order of operations is the same at every vector level.
+// Explicit vectors: the compiler does not find these reductions by itself. Each width is lowered to what the target
+// has.
+typedef float Floats __attribute__((vector_size(64)));
+typedef std::int32_t Ints __attribute__((vector_size(64)));
+typedef float HalfFloats __attribute__((vector_size(32)));
+typedef double Doubles __attribute__((vector_size(64)));
+typedef std::int64_t Longs __attribute__((vector_size(64)));
+constexpr std::size_t kDoubles = 8;
 
 DIFR_INLINE RowExtent extent_body(const float* x, std::size_t n, float own) {
-  std::array<float, kLanes> best;
-  std::array<std::int32_t, kLanes> bad{}, above{};
-  best.fill(-kInf);
+  Floats best = Floats{} - kInf;
+  Ints good{}, above{};
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      const float v = x[i + j];
-      best[j] = v > best[j] ? v : best[j];
-      bad[j] += v < kInf ? 0 : 1;
-      above[j] += v > own ? 1 : 0;
-    }
-  }
-  for (; i < n; ++i) {
-    best[0] = x[i] > best[0] ? x[i] : best[0];
-    bad[0] += x[i] < kInf ? 0 : 1;
-    above[0] += x[i] > own ? 1 : 0;
+    Floats v;
+    std::memcpy(&v, x + i, sizeof v);
+    best = v > best ? v : best;
+    good -= v < kInf;
+    above -= v > own;
   }
   RowExtent out{-kInf, true, 0};
+  std::int64_t sound = 0;
   for (std::size_t j = 0; j < kLanes; ++j) {
     out.largest = std::max(out.largest, best[j]);
-    out.sound = out.sound && bad[j] == 0;
+    sound += good[j];
     out.above_own += above[j];
   }
+  for (std::size_t k = i; k < n; ++k) {
+    out.largest = x[k] > out.largest ? x[k] : out.largest;
+    sound += x[k] < kInf ? 1 : 0;
+    out.above_own += x[k] > own ? 1 : 0;
+  }
+  out.sound = sound == static_cast<std::int64_t>(n);
   return out;
 }
 RowExtent extent_baseline(const float* x, std::size_t n, float own) {
@@ -69,70 +77,54 @@ DIFR_AVX512 double sum_avx512(const double* v, std::size_t n) {
   return sum_body(v, n);
 }
 
-template <class F>
-DIFR_INLINE BlockScan scan_body(F score_of, double claimed, std::size_t n, double* scores) {
-  std::array<double, kLanes> best;
-  std::array<std::int64_t, kLanes> above{};
-  best.fill(-std::numeric_limits<double>::infinity());
+struct Block {
+  const float* s;
+  const float* x;
+  const double* g;  ///< may be null
+  double keep_min, claimed;
+  std::size_t n;
+  double* scores;
+};
+
+DIFR_INLINE BlockScan scan_body(const Block& b) {
+  constexpr double kOut = -std::numeric_limits<double>::infinity();
+  Doubles best = Doubles{} + kOut;
+  Longs above{};
   std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      const double v = score_of(i + j);
-      scores[i + j] = v;
-      best[j] = v > best[j] ? v : best[j];
-      above[j] += v > claimed ? 1 : 0;
-    }
+  for (; i + kDoubles <= b.n; i += kDoubles) {
+    HalfFloats s, x;
+    std::memcpy(&s, b.s + i, sizeof s);
+    std::memcpy(&x, b.x + i, sizeof x);
+    Doubles g{};
+    if (b.g != nullptr) std::memcpy(&g, b.g + i, sizeof g);
+    const Doubles wide = __builtin_convertvector(x, Doubles);
+    Doubles v = __builtin_convertvector(s, Doubles) + g;
+    v = (wide >= b.keep_min) & (wide > kOut) ? v : Doubles{} + kOut;
+    std::memcpy(b.scores + i, &v, sizeof v);
+    best = v > best ? v : best;
+    above -= v > b.claimed;
   }
-  for (; i < n; ++i) {
-    scores[i] = score_of(i);
-    best[0] = scores[i] > best[0] ? scores[i] : best[0];
-    above[0] += scores[i] > claimed ? 1 : 0;
-  }
-  BlockScan out{-std::numeric_limits<double>::infinity(), 0};
-  for (std::size_t j = 0; j < kLanes; ++j) {
+  BlockScan out{kOut, 0};
+  for (std::size_t j = 0; j < kDoubles; ++j) {
     out.largest = std::max(out.largest, best[j]);
     out.above_claimed += static_cast<int>(above[j]);
   }
+  for (; i < b.n; ++i) {
+    const double x = b.x[i], v = static_cast<double>(b.s[i]) + (b.g != nullptr ? b.g[i] : 0.0);
+    b.scores[i] = x >= b.keep_min && x > kOut ? v : kOut;
+    out.largest = std::max(out.largest, b.scores[i]);
+    out.above_claimed += b.scores[i] > b.claimed ? 1 : 0;
+  }
   return out;
 }
-
-struct Summed {
-  const float* s;
-  const float* x;
-  const double* g;
-  double keep_min;
-  DIFR_INLINE double operator()(std::size_t i) const {
-    const double v = static_cast<double>(s[i]) + g[i];
-    const bool kept = static_cast<double>(x[i]) >= keep_min && x[i] > -kInf;
-    return kept ? v : -std::numeric_limits<double>::infinity();
-  }
-};
-struct Plain {
-  const float* s;
-  const float* x;
-  double keep_min;
-  DIFR_INLINE double operator()(std::size_t i) const {
-    const bool kept = static_cast<double>(x[i]) >= keep_min && x[i] > -kInf;
-    return kept ? static_cast<double>(s[i]) : -std::numeric_limits<double>::infinity();
-  }
-};
-
-template <class F>
-BlockScan scan_baseline(F f, double claimed, std::size_t n, double* scores) {
-  return scan_body(f, claimed, n, scores);
+BlockScan scan_baseline(const Block& b) {
+  return scan_body(b);
 }
-template <class F>
-DIFR_AVX2 BlockScan scan_avx2(F f, double claimed, std::size_t n, double* scores) {
-  return scan_body(f, claimed, n, scores);
+DIFR_AVX2 BlockScan scan_avx2(const Block& b) {
+  return scan_body(b);
 }
-template <class F>
-DIFR_AVX512 BlockScan scan_avx512(F f, double claimed, std::size_t n, double* scores) {
-  return scan_body(f, claimed, n, scores);
-}
-template <class F>
-BlockScan scan(VectorLevel level, F f, double claimed, std::size_t n, double* scores) {
-  if (level == VectorLevel::avx512) return scan_avx512(f, claimed, n, scores);
-  return level == VectorLevel::avx2 ? scan_avx2(f, claimed, n, scores) : scan_baseline(f, claimed, n, scores);
+DIFR_AVX512 BlockScan scan_avx512(const Block& b) {
+  return scan_body(b);
 }
 
 }  // namespace
@@ -179,8 +171,9 @@ void row_divide(VectorLevel level, std::span<const float> x, float divisor, std:
 
 BlockScan scan_block(VectorLevel level, const float* s, const float* x, const double* g, double keep_min,
                      double claimed, std::size_t n, double* scores) {
-  if (g == nullptr) return scan(level, Plain{s, x, keep_min}, claimed, n, scores);
-  return scan(level, Summed{s, x, g, keep_min}, claimed, n, scores);
+  const Block block{s, x, g, keep_min, claimed, n, scores};
+  if (level == VectorLevel::avx512) return scan_avx512(block);
+  return level == VectorLevel::avx2 ? scan_avx2(block) : scan_baseline(block);
 }
 
 }  // namespace difr
