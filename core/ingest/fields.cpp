@@ -165,6 +165,12 @@ std::optional<JsonObject> object_member(const JsonObject& object, std::string_vi
   return inner;
 }
 
+std::optional<std::int64_t> integer_member(const JsonObject& object, std::string_view key) {
+  std::int64_t value = 0;
+  if (object[key].get(value) != simdjson::SUCCESS) return std::nullopt;
+  return value;
+}
+
 std::string text_member(const JsonObject& object, std::string_view key) {
   const auto element = member(object, key);
   std::string_view text;

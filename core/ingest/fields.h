@@ -17,6 +17,8 @@ using JsonElement = simdjson::dom::element;
 /// The member, unless it is absent or null.
 [[nodiscard]] std::optional<JsonElement> member(const JsonObject& object, std::string_view key);
 [[nodiscard]] std::optional<JsonObject> object_member(const JsonObject& object, std::string_view key);
+/// Nothing when absent or not an integer.
+[[nodiscard]] std::optional<std::int64_t> integer_member(const JsonObject& object, std::string_view key);
 /// Empty when absent or not a string.
 [[nodiscard]] std::string text_member(const JsonObject& object, std::string_view key);
 [[nodiscard]] bool has_list(const JsonObject& object, std::string_view key);

@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ struct ReadRecord {
     Claim claim;              ///< provider_id and record are filled in by the import
     ProviderConfig provider;  ///< only when `own_provider`
     bool own_provider = false;
+    std::optional<std::int64_t> record;  ///< when it began in an earlier record than the one being read
   };
   std::vector<Entry> entries;
   std::vector<RecordFinding> findings;
@@ -37,14 +39,16 @@ struct ReadRecord {
   void remark(std::string kind, std::string message, std::string remedy = {}) {
     findings.push_back({false, std::move(kind), std::move(message), std::move(remedy)});
   }
-  /// Readers that only carry metadata say so: such a record is accepted nowhere, but is no fault either.
-  bool metadata_only = false;
 };
 
 struct ReadContext {
   const ProviderConfig& declared;             ///< the file's own `config`, or what stands in for it
   std::optional<std::int64_t> declared_seed;  ///< one seed for all requests, when the config states it
   int vocab = 0;                              ///< 0: unknown
+  std::int64_t record = 0;                    ///< index of the record being read
+  bool transcript = false;                    ///< records are the events of a stream
+  /// The request of the answer with this id, from a second file; nothing when there is none. Valid until the next call.
+  std::function<std::optional<simdjson::dom::object>(std::string_view)> request_of;
 };
 
 class FormatReader {
@@ -52,7 +56,7 @@ class FormatReader {
   virtual ~FormatReader() = default;
   /// Stable slug, stored as the source's format.
   [[nodiscard]] virtual const char* name() const = 0;
-  [[nodiscard]] virtual bool recognises(const simdjson::dom::object& record) const = 0;
+  [[nodiscard]] virtual bool recognises(const simdjson::dom::object& record, bool transcript) const = 0;
   virtual void read(const simdjson::dom::object& record, const ReadContext& context, ReadRecord& out) = 0;
   /// Readers that gather several records (streams) give what they have at a stream's end.
   virtual void finish(const ReadContext& context, ReadRecord& out) {

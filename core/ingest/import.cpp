@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/ingest/byte_source.h"
+#include "core/ingest/companion.h"
 #include "core/ingest/duplicates.h"
 #include "core/ingest/fields.h"
 #include "core/ingest/log_file.h"
+#include "core/ingest/plausibility.h"
 #include "core/ingest/record_parser.h"
 #include "core/ingest/record_splitter.h"
 #include "core/util/error.h"
+#include "core/util/sha256.h"
 
 namespace difr {
 namespace {
@@ -31,6 +35,7 @@ class Import {
         readers_(make_readers()) {
     declared_.name = log.stem();
     declared_.raw_json = "{}";
+    join_requests();
   }
 
   ImportResult run() {
@@ -67,12 +72,29 @@ class Import {
       }
     }
     if (!more) finish_readers();
+    if (!more) remark_whole();
     flush();
     if (!more) finish();
     return result_;
   }
 
  private:
+  void join_requests() {
+    const auto path = options_.requests.empty() ? find_companion(log_.given()) : std::optional(options_.requests);
+    if (!path) return;
+    companion_ = std::make_unique<Companion>(*path);
+    issues_.push_back({0, -1, -1, false, "requests-joined",
+                       fmt::format("{} requests were taken from {} (SHA-256 {})", companion_->size(), path->string(),
+                                   sha256_file(*path)),
+                       "nothing to do; keep that file with the log"});
+  }
+
+  ReadContext context() {
+    ReadContext c{declared_, declared_seed_, options_.vocab, item_.index, splitter_.transcript(), {}};
+    if (companion_) c.request_of = [this](std::string_view id) { return companion_->find(id); };
+    return c;
+  }
+
   Error nothing_in_it() const {
     return bad_input(log_.name(), source_.damage().value_or("holds no records"),
                      "check that the provider's export was finished");
@@ -134,10 +156,10 @@ class Import {
       return nullptr;
     }
     // Records of one file are mostly of one kind: ask the last reader first.
-    if (!last_reader_ || !last_reader_->recognises(object)) {
+    if (!last_reader_ || !last_reader_->recognises(object, splitter_.transcript())) {
       last_reader_ = nullptr;
       for (const auto& reader : readers_)
-        if (reader->recognises(object)) {
+        if (reader->recognises(object, splitter_.transcript())) {
           last_reader_ = reader.get();
           break;
         }
@@ -147,7 +169,7 @@ class Import {
                  "see the list of formats in the manual; token ids of prompt and output are needed");
       return nullptr;
     }
-    last_reader_->read(object, {declared_, declared_seed_, options_.vocab}, out);
+    last_reader_->read(object, context(), out);
     return last_reader_;
   }
 
@@ -174,8 +196,8 @@ class Import {
 
   void take(ReadRecord::Entry& entry) {
     auto& claim = entry.claim;
-    claim.record = item_.index;
-    if (claim.external_id.empty()) claim.external_id = fmt::format("#{}", item_.index);
+    claim.record = entry.record.value_or(item_.index);
+    if (claim.external_id.empty()) claim.external_id = fmt::format("#{}", claim.record);
     const auto seen = duplicates_.add(claim);
     if (seen == DuplicateFilter::Seen::same_claim) {
       add_issue(true, "duplicate-record",
@@ -190,6 +212,10 @@ class Import {
     if (!claim.seed && !claim.sampling.greedy())
       add_issue(false, "missing-seed", "no seed: the sampling cannot be checked, only the model",
                 "send and log a seed with each request");
+    ReadRecord remarks;
+    plausibility_.check(claim, entry.own_provider ? entry.provider : declared_, remarks);
+    for (auto& r : remarks.findings)
+      add_issue(r.rejected, std::move(r.kind), std::move(r.message), std::move(r.remedy));
     claim.provider_id = provider_id(entry.own_provider ? entry.provider : declared_);
     tokens_ += claim.prompt.size() + claim.output.size();
     claims_.push_back(std::move(claim));
@@ -209,9 +235,16 @@ class Import {
   void finish_readers() {
     for (const auto& reader : readers_) {
       ReadRecord record;
-      reader->finish({declared_, declared_seed_, options_.vocab}, record);
+      reader->finish(context(), record);
       take(record);
     }
+  }
+
+  void remark_whole() {
+    ReadRecord whole;
+    plausibility_.summarise(whole);
+    for (auto& r : whole.findings)
+      issues_.push_back({0, -1, -1, false, std::move(r.kind), std::move(r.message), std::move(r.remedy)});
   }
 
   void flush_when_full() {
@@ -253,6 +286,8 @@ class Import {
   std::vector<std::unique_ptr<FormatReader>> readers_;
   FormatReader* last_reader_ = nullptr;
   DuplicateFilter duplicates_;
+  Plausibility plausibility_;
+  std::unique_ptr<Companion> companion_;
   ProviderConfig declared_;
   std::optional<std::int64_t> declared_seed_;
   bool have_config_ = false;
@@ -281,6 +316,26 @@ ImportResult import_log(CaseFile& file, const std::filesystem::path& log, const 
     return result;
   }
   return Import(file, opened, options, stop, progress).run();
+}
+
+std::vector<FolderEntry> import_folder(CaseFile& file, const std::filesystem::path& folder,
+                                       const ImportOptions& options, std::stop_token stop,
+                                       const ImportProgress& progress) {
+  std::vector<FolderEntry> entries;
+  for (const auto& item : std::filesystem::recursive_directory_iterator(folder))
+    if (item.is_regular_file() && !item.path().filename().string().starts_with('.') && !is_companion(item.path()))
+      entries.push_back({item.path(), {}, {}});
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  for (auto& entry : entries) {
+    if (stop.stop_requested()) break;
+    try {
+      entry.result = import_log(file, entry.path, options, stop, progress);
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::environment) throw;
+      entry.error = error.what();
+    }
+  }
+  return entries;
 }
 
 }  // namespace difr

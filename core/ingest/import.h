@@ -13,8 +13,9 @@ namespace difr {
 
 struct ImportOptions {
   ProviderRole role = ProviderRole::subject;
-  int vocab = 0;                             ///< when known: ids >= vocab are rejected
-  std::size_t batch = 256;                   ///< claims per transaction
+  int vocab = 0;                   ///< when known: ids >= vocab are rejected
+  std::size_t batch = 256;         ///< claims per transaction
+  std::filesystem::path requests;  ///< file of the requests; empty: the one that belongs to the log by its name
   std::size_t max_record_bytes = 64u << 20;  ///< a longer record is rejected, not loaded
 };
 
@@ -35,5 +36,17 @@ using ImportProgress = std::function<void(std::int64_t bytes_done, std::int64_t 
 /// `stop` it returns what it has; the next import of the same bytes goes on from there and duplicates nothing.
 ImportResult import_log(CaseFile& file, const std::filesystem::path& log, const ImportOptions& options = {},
                         std::stop_token stop = {}, const ImportProgress& progress = {});
+
+/// What became of one file of a folder.
+struct FolderEntry {
+  std::filesystem::path path;
+  ImportResult result;
+  std::string error;  ///< why the file was refused; empty when it was imported
+};
+
+/// Imports every file below `folder`, in order of path; hidden files and files of requests are passed over.
+std::vector<FolderEntry> import_folder(CaseFile& file, const std::filesystem::path& folder,
+                                       const ImportOptions& options = {}, std::stop_token stop = {},
+                                       const ImportProgress& progress = {});
 
 }  // namespace difr

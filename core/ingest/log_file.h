@@ -16,10 +16,11 @@ class LogFile {
   LogFile& operator=(const LogFile&) = delete;
   ~LogFile();
 
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }  ///< to open it again
-  [[nodiscard]] std::string recorded_path() const;                           ///< absolute; "-" for a pipe
-  [[nodiscard]] const std::string& name() const { return name_; }            ///< as given, for messages
-  [[nodiscard]] std::string stem() const;                                    ///< without .json, .jsonl, .gz, …
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }    ///< to open it again
+  [[nodiscard]] const std::filesystem::path& given() const { return given_; }  ///< as given
+  [[nodiscard]] std::string recorded_path() const;                             ///< absolute; "-" for a pipe
+  [[nodiscard]] const std::string& name() const { return name_; }              ///< as given, for messages
+  [[nodiscard]] std::string stem() const;                                      ///< without .json, .jsonl, .gz, …
   [[nodiscard]] const std::string& sha256() const { return sha256_; }
   [[nodiscard]] std::int64_t size() const { return size_; }
   /// Throws when the file was written to since it was hashed.

@@ -26,12 +26,14 @@ class TokenRecordReader final : public FormatReader {
  public:
   const char* name() const override { return "difr-samples"; }
 
-  bool recognises(const JsonObject& record) const override {
+  bool recognises(const JsonObject& whole, bool) const override {
+    const auto record = object_member(whole, "row").value_or(whole);
     return first_of(record, prompt_keys).has_value() || first_of(record, output_keys).has_value() ||
            has_list(record, "outputs");
   }
 
-  void read(const JsonObject& record, const ReadContext& context, ReadRecord& out) override {
+  void read(const JsonObject& whole, const ReadContext& context, ReadRecord& out) override {
+    const auto record = object_member(whole, "row").value_or(whole);  // rows of tables exported with their schema
     Claim base;
     ProviderConfig own;
     bool own_provider = false;

@@ -180,7 +180,7 @@ class TestImport : public QObject {
     QCOMPARE(whole.accepted, 59'400);
     QCOMPARE(whole.rejected, 600);
     QCOMPARE(file.request_count({}), 59'400);
-    QCOMPARE(file.issues(whole.source_id).size(), std::size_t{600});
+    QCOMPARE(file.issues(whole.source_id).size(), std::size_t{601});  // and one remark on the whole
     QVERIFY(file.sources().at(0).complete);
     QCOMPARE(file.verify(), std::vector<std::string>{});
   }
