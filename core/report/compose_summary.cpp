@@ -31,6 +31,12 @@ Tally tally(const ReportModel& model) {
   return t;
 }
 
+std::string reference_name(const ReferenceEnvironment& r) {
+  std::string out = r.model_name.empty() ? "model not named" : shorten(visible(r.model_name), 80);
+  if (!r.weights_digest.empty()) out += ", weights digest " + shorten(visible(r.weights_digest), 12);
+  return out;
+}
+
 std::string coverage_sentence(const ReportModel& model) {
   std::size_t decided = 0, total = 0, tokens = 0, rejected = 0;
   for (const auto& p : model.providers)
@@ -39,7 +45,7 @@ std::string coverage_sentence(const ReportModel& model) {
   std::string text =
       fmt::format("The verdicts rest on {} with {}, recomputed token by token on a trusted reference ({}).",
                   plural(decided, "request", "requests"), plural(tokens, "output token", "output tokens"),
-                  model.reference.model_name.empty() ? "model not named" : model.reference.model_name);
+                  reference_name(model.reference));
   if (decided < total)
     text += fmt::format(" {} of {} requests in the case could not be scored and are not part of any verdict.",
                         count(total - decided), count(total));
@@ -57,7 +63,7 @@ std::string plain_result(const ReportProvider& p) {
       fmt::format("{} of its {} tokens are the ones that the reference picks", percent(d.exact_match), count(d.tokens));
   if (d.threshold && *d.threshold > 0) {
     const double ratio = d.score / *d.threshold;
-    text += fmt::format("; its score is {} times the threshold", number(ratio, 2));
+    text += fmt::format("; its score is {} times the threshold", number(ratio, 3));
     if (ratio > 0.8 && ratio < 1.25) text += ", so close that a second sample is advisable";
   }
   if (d.p_value) text += fmt::format(" (p\u00a0{}{})", *d.p_value < 1e-4 ? "" : "=\u00a0", p_text(*d.p_value));
@@ -171,6 +177,7 @@ void add_verdict_table(Document& document, const ReportModel& model) {
   for (const auto& p : model.providers) {
     if (table.rows.size() == model.limits.provider_rows) break;
     const auto& d = p.decision;
+    const std::string unit = score_unit(d) == "logits" ? "" : "\u00a0×";
     std::string margin = number(d.mean_clipped_margin, 3);
     if (std::isfinite(p.margin_standard_error)) margin += "\u00a0±\u00a0" + number(p.margin_standard_error, 2);
     table.rows.push_back(
@@ -179,15 +186,17 @@ void add_verdict_table(Document& document, const ReportModel& model) {
          {count(d.tokens)},
          {percent(d.exact_match)},
          {margin},
-         {number(d.score, 3)},
-         {d.threshold ? number(*d.threshold, 3) : "–"},
+         {number(d.score, 3) + unit},
+         {d.threshold ? number(*d.threshold, 3) + unit : "–"},
          {d.p_value ? p_text(*d.p_value) : "–"},
          {verdict_text(d.verdict), tone_of(d.verdict)}});
   }
   const std::size_t shown = table.rows.size();
   document.add(std::move(table));
   std::string note =
-      "Margins are in logits. s.e.: standard error of the mean, with requests as clusters. “–”: not available, or the "
+      "Margins, scores and thresholds are in logits; those with × are multiples of what honest noise predicts, because "
+      "the calibration was sampled otherwise. s.e.: standard error of the mean, with requests as clusters. “–”: not "
+      "available, or the "
       "calibration is too small to support it.";
   if (shown < model.providers.size()) {
     note += fmt::format(
