@@ -111,7 +111,7 @@ class TestBlobCodec : public QObject {
     std::mt19937 random(5);
     const auto evidence = encode_evidence(testing::make_evidence(random, 9));
     const auto scores = encode_scores(testing::make_scores(random, 40));
-    std::vector<TokenId> many(400, 7);
+    std::vector<TokenId> many(4000, 7);
     QVERIFY(mutate(evidence, [](const Bytes& b) { (void)decode_evidence(b); }) > 1500);  // the frame carries a checksum
     QVERIFY(mutate(scores, [](const Bytes& b) { (void)decode_scores(b); }) > 1500);
     QVERIFY(mutate(encode_ids(many), [](const Bytes& b) { (void)decode_ids(b); }) > 300);
