@@ -1,0 +1,176 @@
+#include "views/pages/overview_page.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QPushButton>
+#include <QSplitter>
+#include <QStackedLayout>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "views/charts/score_chart.h"
+#include "views/models/format.h"
+#include "views/models/provider_model.h"
+#include "views/models/sort_proxy.h"
+#include "views/widgets/empty_state.h"
+#include "views/widgets/table_view.h"
+#include "views/widgets/verdict_panel.h"
+
+namespace difr::views {
+
+OverviewPage::OverviewPage(const PageContext& page_context, QWidget* parent) : Page(page_context, parent) {
+  auto* content = new QWidget(this);
+  auto* column = new QVBoxLayout(content);
+  column->setContentsMargins(20, 16, 20, 16);
+  column->setSpacing(4);
+  column->addWidget(make_label(tr("Overview"), TextStyle::title));
+  summary_ = make_label({}, TextStyle::body);
+  column->addWidget(summary_);
+  basis_ = make_label({}, TextStyle::small);
+  basis_->setWordWrap(true);
+  set_muted(basis_);
+  column->addWidget(basis_);
+  column->addSpacing(8);
+
+  model_ = new ProviderModel(this);
+  sorted_ = new SortProxy(this);
+  sorted_->setSourceModel(model_);
+  table_ = new TableView;
+  table_->set_up(sorted_, tr("Providers and verdicts"));
+  table_->set_widths({14, 26, 11, 11, 10, 10, 9, 9, 9, 9, 20, 40});
+  table_->setSortingEnabled(true);
+  table_->sortByColumn(ProviderModel::verdict, Qt::AscendingOrder);
+  table_->setMinimumHeight(120);
+
+  auto* split = new QSplitter(Qt::Vertical);
+  split->setChildrenCollapsible(false);
+  split->setHandleWidth(12);
+  split->addWidget(table_);
+  auto* lower = new QSplitter(Qt::Horizontal);
+  lower->setChildrenCollapsible(false);
+  lower->setHandleWidth(12);
+  chart_ = new ScoreChart;
+  chart_->setMinimumSize(320, 180);
+  verdict_ = new VerdictPanel;
+  verdict_->setMinimumWidth(300);
+  lower->addWidget(chart_);
+  lower->addWidget(verdict_);
+  lower->setStretchFactor(0, 5);
+  lower->setStretchFactor(1, 3);
+  split->addWidget(lower);
+  split->setStretchFactor(0, 1);
+  split->setStretchFactor(1, 1);
+  column->addWidget(split, 1);
+
+  auto* empty = new EmptyState(QStringLiteral("import"));
+  empty->set_text(tr("This case holds no logs yet"), tr("Drop provider logs onto the window. One log should come from a run you trust: thresholds rest on it."));
+  empty->add_button(tr("Import logs…"), context().import);
+
+  stack_ = new QStackedLayout(this);
+  stack_->addWidget(new QWidget(this));  // nothing known yet: blank for the few milliseconds of the first read
+  stack_->addWidget(empty);
+  stack_->addWidget(content);
+
+  connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &OverviewPage::show_selection);
+  connect(table_, &QTableView::activated, this, &OverviewPage::open_requests);
+  connect(table_, &QTableView::doubleClicked, this, &OverviewPage::open_requests);
+  connect(verdict_, &VerdictPanel::requests_wanted, this, [this] { open_requests(table_->currentIndex()); });
+  refresh();
+}
+
+void OverviewPage::arrive(const Location& location) {
+  if (location.provider_id != 0) {
+    wanted_provider_ = location.provider_id;
+    const int row = model_->row_of(location.provider_id);
+    if (row >= 0) table_->selectRow(sorted_->mapFromSource(model_->index(row, 0)).row());
+  }
+  table_->setFocus(Qt::OtherFocusReason);
+}
+
+void OverviewPage::refresh() {
+  if (!context().cases->is_open()) return show(nullptr);
+  context().cases->load_overview(this, [this](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) {
+    if (reply) show(*reply);
+    else context().report(reply.error());
+  });
+}
+
+void OverviewPage::show(std::shared_ptr<const CaseOverview> overview) {
+  const QModelIndex current = table_->currentIndex();
+  const std::int64_t keep = current.isValid() ? current.data(TableModel::id_role).toLongLong() : wanted_provider_;
+  overview_ = std::move(overview);
+  model_->set_overview(overview_);
+  if (!overview_) return stack_->setCurrentIndex(0);
+  stack_->setCurrentIndex(overview_->providers.empty() ? 1 : 2);
+
+  std::size_t tokens = 0, requests = 0, subjects = 0;
+  for (const ProviderRow& provider : overview_->providers) {
+    if (provider.role == ProviderRole::calibration) continue;
+    ++subjects;
+    tokens += static_cast<std::size_t>(provider.output_tokens);
+    requests += static_cast<std::size_t>(provider.requests);
+  }
+  const auto with = [&](Outcome outcome) { return std::ranges::count(overview_->decisions, outcome, &ProviderDecision::verdict); };
+  summary_->setText(tr("%n provider(s)", nullptr, static_cast<int>(subjects)) + QStringLiteral("  ·  ") +
+                    (overview_->decisions.empty() ? tr("nothing decided yet") : tr("%1 fail, %2 undetermined, %3 pass").arg(with(Outcome::fail)).arg(with(Outcome::undetermined)).arg(with(Outcome::pass))) +
+                    QStringLiteral("  ·  ") + tr("%1 requests, %2 output tokens").arg(format_count(static_cast<qint64>(requests)), format_count(static_cast<qint64>(tokens))));
+  QStringList basis;
+  if (!overview_->calibration_name.isEmpty())
+    basis << tr("Calibration “%1”: %2 requests, %3 tokens, Δ = %4, σ₀ = %5 logits").arg(overview_->calibration_name, format_count(static_cast<qint64>(overview_->calibration_requests)),
+                                                                           format_count(static_cast<qint64>(overview_->calibration_tokens)), format_margin(overview_->clip), format_margin(overview_->noise_sigma));
+  else basis << tr("No calibration yet: import a trusted log as calibration and recompute");
+  if (overview_->run) {
+    const ReferenceEnvironment& e = overview_->run->environment;
+    basis << tr("Reference %1, %2 on %3").arg(QString::fromStdString(e.model_name), QString::fromStdString(e.dtype), QString::fromStdString(e.device));
+  }
+  basis_->setText(basis.join(QStringLiteral("  ·  ")));
+
+  const int row = std::max(keep != 0 ? sorted_->mapFromSource(model_->index(model_->row_of(keep), 0)).row() : 0, 0);
+  if (model_->rowCount() > 0) table_->selectRow(row);
+  show_selection();
+}
+
+void OverviewPage::show_selection() {
+  if (!overview_) return;
+  const auto scores_of = [&](std::int64_t id) {
+    const auto found = std::ranges::find(overview_->scores, id, &ProviderScores::provider_id);
+    return found == overview_->scores.end() ? std::vector<double>{} : found->scores;
+  };
+  ScoreSeries trusted{tr("calibration"), {}};
+  for (const ProviderRow& provider : overview_->providers) {
+    if (provider.role != ProviderRole::calibration) continue;
+    const auto scores = scores_of(provider.id);
+    trusted.scores.insert(trusted.scores.end(), scores.begin(), scores.end());
+  }
+  std::vector<ScoreSeries> subjects;
+  std::optional<double> threshold;
+  const ProviderRow* shown = nullptr;
+  const ProviderDecision* decision = nullptr;
+  constexpr std::size_t drawable = 5;  // more outlines over each other cannot be told apart
+  QModelIndexList rows = table_->selectionModel()->selectedRows();
+  std::ranges::sort(rows, {}, &QModelIndex::row);
+  for (const QModelIndex& index : rows) {
+    const std::int64_t id = index.data(TableModel::id_role).toLongLong();
+    const auto provider = std::ranges::find(overview_->providers, id, &ProviderRow::id);
+    const auto decided = std::ranges::find(overview_->decisions, id, &ProviderDecision::provider_id);
+    if (provider == overview_->providers.end()) continue;
+    if (index.row() == table_->currentIndex().row() || !shown) {
+      shown = &*provider;
+      decision = decided == overview_->decisions.end() ? nullptr : &*decided;
+    }
+    if (provider->role == ProviderRole::subject && subjects.size() < drawable) subjects.push_back({QString::fromStdString(provider->config.name), scores_of(id)});
+  }
+  if (decision) threshold = decision->threshold;
+  chart_->set_data(trusted, subjects, threshold);
+  verdict_->show_provider(shown, decision);
+  if (shown) {
+    wanted_provider_ = shown->id;
+    if (context().navigation->current().page == page_id::overview) context().navigation->refine({page_id::overview, shown->id, 0, -1});
+  }
+}
+
+void OverviewPage::open_requests(const QModelIndex& index) {
+  if (index.isValid()) context().navigation->go({page_id::requests, index.data(TableModel::id_role).toLongLong(), 0, -1});
+}
+
+}  // namespace difr::views

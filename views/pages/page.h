@@ -1,0 +1,64 @@
+#pragma once
+// A page of the workbench and how the shell finds it. New pages join by adding a PageSpec to the registry.
+
+#include <QKeySequence>
+#include <QString>
+#include <QWidget>
+#include <functional>
+#include <vector>
+
+#include "views/data/case_source.h"
+#include "views/data/job_service.h"
+#include "views/data/navigation.h"
+
+namespace difr::views {
+
+/// What every page works with; all of it outlives the page.
+struct PageContext {
+  CaseSource* cases = nullptr;
+  JobService* jobs = nullptr;
+  Navigation* navigation = nullptr;
+  std::function<void(const Problem&)> report;  ///< adds to the error list
+  std::function<void()> recompute;             ///< opens the recompute panel
+  std::function<void()> import;                ///< asks for logs
+};
+
+class Page : public QWidget {
+  Q_OBJECT
+ public:
+  explicit Page(PageContext context, QWidget* parent) : QWidget(parent), context_(std::move(context)) {}
+
+  /// The page is shown at `location` (its own page id), or again at another place of the same page.
+  virtual void arrive(const Location& location) = 0;
+  /// The case was opened, closed or changed: load again what is shown.
+  virtual void refresh() = 0;
+
+ protected:
+  [[nodiscard]] const PageContext& context() const { return context_; }
+
+ private:
+  PageContext context_;
+};
+
+struct PageSpec {
+  QString id;
+  QString title;
+  QString icon;
+  QKeySequence shortcut;
+  std::function<Page*(const PageContext&, QWidget* parent)> make;  ///< called at the first visit
+};
+
+using PageRegistry = std::vector<PageSpec>;
+
+/// The pages that ship, in the order of the navigation list.
+[[nodiscard]] PageRegistry standard_pages();
+
+namespace page_id {
+inline const QString welcome = QStringLiteral("welcome");
+inline const QString overview = QStringLiteral("overview");
+inline const QString requests = QStringLiteral("requests");
+inline const QString request = QStringLiteral("request");
+inline const QString jobs = QStringLiteral("jobs");
+}  // namespace page_id
+
+}  // namespace difr::views

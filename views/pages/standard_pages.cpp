@@ -1,0 +1,29 @@
+#include <QCoreApplication>
+
+#include "views/pages/jobs_page.h"
+#include "views/pages/overview_page.h"
+#include "views/pages/page.h"
+#include "views/pages/request_page.h"
+#include "views/pages/requests_page.h"
+
+namespace difr::views {
+namespace {
+
+template <class P>
+PageSpec spec(const QString& id, const QString& title, const QString& icon_name, const QKeySequence& shortcut) {
+  return {id, title, icon_name, shortcut, [](const PageContext& context, QWidget* parent) -> Page* { return new P(context, parent); }};
+}
+
+}  // namespace
+
+PageRegistry standard_pages() {
+  const auto tr = [](const char* text) { return QCoreApplication::translate("difr::views::pages", text); };
+  return {
+      spec<OverviewPage>(page_id::overview, tr("Overview"), QStringLiteral("overview"), Qt::CTRL | Qt::Key_1),
+      spec<RequestsPage>(page_id::requests, tr("Requests"), QStringLiteral("requests"), Qt::CTRL | Qt::Key_2),
+      spec<RequestPage>(page_id::request, tr("Request"), QStringLiteral("request"), Qt::CTRL | Qt::Key_3),
+      spec<JobsPage>(page_id::jobs, tr("Jobs"), QStringLiteral("jobs"), Qt::CTRL | Qt::Key_4),
+  };
+}
+
+}  // namespace difr::views
