@@ -20,7 +20,6 @@ ScoreChart::ScoreChart(QWidget* parent) : ChartView(parent) {
   setAccessibleName(tr("Histogram of request scores against the calibration"));
   x_ = new QCategoryAxis(this);
   x_->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
-  x_->setTitleText(tr("mean clipped margin per request (logits)"));
   y_ = new QValueAxis(this);
   y_->setLabelFormat(QStringLiteral("%.0f %%"));
   y_->setTitleText(tr("share of requests"));
@@ -52,11 +51,23 @@ void ScoreChart::add_histogram(const ScoreSeries& source, const ScoreBins& bins)
   histograms_.push_back(area);
 }
 
-void ScoreChart::set_data(const ScoreSeries& trusted, const std::vector<ScoreSeries>& subjects, std::optional<double> threshold) {
+QLineSeries* ScoreChart::add_rule(double at, const QString& name) {
+  auto* rule = new QLineSeries;
+  rule->append(at, 0);
+  rule->append(at, y_->max());
+  rule->setName(name);
+  chart()->addSeries(rule);
+  rule->attachAxis(x_);
+  rule->attachAxis(y_);
+  return rule;
+}
+
+void ScoreChart::set_data(const ScoreSeries& trusted, const std::vector<ScoreSeries>& subjects, std::optional<double> threshold, const QString& statistic) {
   chart()->removeAllSeries();
   histograms_.clear();
   bin_texts_.clear();
   threshold_line_ = nullptr;
+  pooled_lines_.clear();
   for (const QString& label : x_->categoriesLabels()) x_->remove(label);
 
   double top = threshold.value_or(0);
@@ -70,7 +81,10 @@ void ScoreChart::set_data(const ScoreSeries& trusted, const std::vector<ScoreSer
   set_hint(empty ? tr("Request scores appear here once the case is recomputed.") : QString());
   if (empty) top = 0.1;
 
-  const ScoreBins bins(1e-4, top, 6);
+  // The mean margin of an honest request is around 1e-4 logits; ratios to an expectation live around 1.
+  const bool logits = !statistic.contains(QLatin1String("expectation"));
+  x_->setTitleText(statistic.isEmpty() ? tr("score per request") : logits ? tr("%1 per request (logits)").arg(statistic) : tr("%1, per request").arg(statistic));
+  const ScoreBins bins(logits ? 1e-4 : 0.1, top, 6);
   for (int b = 0; b < bins.count(); ++b) bin_texts_ << tr("<b>%1 – %2</b>").arg(format_margin(bins.edge(b)), format_margin(bins.edge(b + 1)));
   has_trusted_ = !trusted.scores.empty();
   if (has_trusted_) add_histogram(trusted, bins);
@@ -85,16 +99,10 @@ void ScoreChart::set_data(const ScoreSeries& trusted, const std::vector<ScoreSer
   x_->append(QStringLiteral("0"), 0);
   for (double edge = bins.floor(); bins.position(edge) < bins.count() - 0.01; edge *= 10) x_->append(QString::number(edge, 'g', 3), bins.position(edge));
 
-  if (threshold) {
-    threshold_line_ = new QLineSeries;
-    const double at = bins.position(*threshold);
-    threshold_line_->append(at, 0);
-    threshold_line_->append(at, y_->max());
-    threshold_line_->setName(tr("threshold %1").arg(format_margin(*threshold)));
-    chart()->addSeries(threshold_line_);
-    threshold_line_->attachAxis(x_);
-    threshold_line_->attachAxis(y_);
-  }
+  for (std::size_t i = 0; i < subjects.size(); ++i)
+    if (subjects[i].pooled && !subjects[i].scores.empty())
+      pooled_lines_.emplace_back(add_rule(bins.position(*subjects[i].pooled), tr("all tokens of %1: %2").arg(subjects[i].name, format_margin(*subjects[i].pooled))), static_cast<int>(i));
+  if (threshold) threshold_line_ = add_rule(bins.position(*threshold), tr("threshold for all tokens: %1").arg(format_margin(*threshold)));
   restyle();
 }
 
@@ -111,6 +119,7 @@ void ScoreChart::restyle() {
     ink.setAlphaF(trusted ? 0.35F : 0.22F);
     area->setBrush(ink);
   }
+  for (const auto& [line, index] : pooled_lines_) line->setPen(QPen(series_colour(index, dark()), 2));
   if (threshold_line_) threshold_line_->setPen(QPen(c.text, 1.5, Qt::DashLine));
 }
 

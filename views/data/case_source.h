@@ -6,6 +6,7 @@
 #include <QObject>
 #include <QString>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <tl/expected.hpp>
@@ -26,7 +27,7 @@ struct Problem {
   QDateTime at = QDateTime::currentDateTime();
 };
 
-/// Request scores of one provider, in the unit of the Overview's chart.
+/// Request scores of one provider, in the unit of its decision's statistic.
 struct ProviderScores {
   std::int64_t provider_id = 0;
   std::vector<double> scores;
@@ -36,7 +37,8 @@ struct ProviderScores {
 struct CaseOverview {
   std::vector<ProviderRow> providers;
   std::vector<ProviderDecision> decisions;
-  std::vector<ProviderScores> scores;  ///< per provider (subjects and calibration)
+  std::vector<ProviderScores> scores;  ///< of decided providers
+  std::map<std::string, std::vector<double>> trusted_scores;  ///< the calibration's request scores, per statistic
   std::vector<SourceRow> sources;
   std::vector<SourceIssue> issues;
   std::optional<RunRow> run;

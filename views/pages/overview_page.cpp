@@ -136,32 +136,37 @@ void OverviewPage::show_selection() {
     const auto found = std::ranges::find(overview_->scores, id, &ProviderScores::provider_id);
     return found == overview_->scores.end() ? std::vector<double>{} : found->scores;
   };
-  ScoreSeries trusted{tr("calibration"), {}};
-  for (const ProviderRow& provider : overview_->providers) {
-    if (provider.role != ProviderRole::calibration) continue;
-    const auto scores = scores_of(provider.id);
-    trusted.scores.insert(trusted.scores.end(), scores.begin(), scores.end());
-  }
   std::vector<ScoreSeries> subjects;
-  std::optional<double> threshold;
   const ProviderRow* shown = nullptr;
   const ProviderDecision* decision = nullptr;
   constexpr std::size_t drawable = 5;  // more outlines over each other cannot be told apart
   QModelIndexList rows = table_->selectionModel()->selectedRows();
   std::ranges::sort(rows, {}, &QModelIndex::row);
+  const auto provider_of = [&](const QModelIndex& index) {
+    const auto found = std::ranges::find(overview_->providers, index.data(TableModel::id_role).toLongLong(), &ProviderRow::id);
+    return found == overview_->providers.end() ? nullptr : &*found;
+  };
+  const auto decision_of = [&](const ProviderRow& provider) {
+    const auto found = std::ranges::find(overview_->decisions, provider.id, &ProviderDecision::provider_id);
+    return found == overview_->decisions.end() ? nullptr : &*found;
+  };
   for (const QModelIndex& index : rows) {
-    const std::int64_t id = index.data(TableModel::id_role).toLongLong();
-    const auto provider = std::ranges::find(overview_->providers, id, &ProviderRow::id);
-    const auto decided = std::ranges::find(overview_->decisions, id, &ProviderDecision::provider_id);
-    if (provider == overview_->providers.end()) continue;
-    if (index.row() == table_->currentIndex().row() || !shown) {
-      shown = &*provider;
-      decision = decided == overview_->decisions.end() ? nullptr : &*decided;
+    const ProviderRow* provider = provider_of(index);
+    if (provider && (!shown || index.row() == table_->currentIndex().row())) {
+      shown = provider;
+      decision = decision_of(*provider);
     }
-    if (provider->role == ProviderRole::subject && subjects.size() < drawable) subjects.push_back({QString::fromStdString(provider->config.name), scores_of(id)});
   }
-  if (decision) threshold = decision->threshold;
-  chart_->set_data(trusted, subjects, threshold);
+  const std::string statistic = decision ? decision->statistic : std::string();
+  for (const QModelIndex& index : rows) {
+    const ProviderRow* provider = provider_of(index);
+    const ProviderDecision* own = provider ? decision_of(*provider) : nullptr;
+    // Scores in another unit have no place on this axis.
+    if (own && own->statistic == statistic && subjects.size() < drawable) subjects.push_back({QString::fromStdString(own->name), scores_of(provider->id), own->score});
+  }
+  ScoreSeries trusted{tr("calibration"), {}, {}};
+  if (const auto found = overview_->trusted_scores.find(statistic); found != overview_->trusted_scores.end()) trusted.scores = found->second;
+  chart_->set_data(trusted, subjects, decision ? decision->threshold : std::nullopt, QString::fromStdString(statistic));
   verdict_->show_provider(shown, decision);
   if (shown) {
     wanted_provider_ = shown->id;

@@ -1,0 +1,60 @@
+#include "app/workbench/screenshots.h"
+
+#include <QPixmap>
+#include <QTimer>
+#include <algorithm>
+
+namespace difr::workbench {
+namespace {
+constexpr int settle_ms = 700;  // a page reads in the background; a picture taken earlier would show it half filled
+}
+
+Screenshots::Screenshots(views::MainWindow& window, views::CaseSource& cases, QDir folder, std::function<void(bool)> set_theme, std::function<void()> done)
+    : QObject(&window), window_(window), cases_(cases), folder_(std::move(folder)), set_theme_(std::move(set_theme)), done_(std::move(done)) {}
+
+void Screenshots::start() {
+  folder_.mkpath(QStringLiteral("."));
+  const auto picture = [this](views::Location at, const QString& name) {
+    for (const bool dark : {false, true}) {
+      steps_.emplace_back([this, at, dark] {
+        set_theme_(dark);
+        window_.navigation().go(at);
+      });
+      steps_.emplace_back([this, name, dark] { grab(QStringLiteral("%1-%2").arg(name, dark ? QStringLiteral("dark") : QStringLiteral("light"))); });
+    }
+  };
+  if (!cases_.is_open()) {
+    picture({views::page_id::welcome}, views::page_id::welcome);
+    return next();
+  }
+  // The flagged request with the largest score is the one worth a picture.
+  RequestQuery query;
+  query.sort = RequestSort::mean_margin;
+  query.descending = true;
+  query.limit = 1;
+  cases_.load_page(this, query, [this, picture](tl::expected<std::vector<RequestSummary>, views::Problem> reply) {
+    for (const views::PageSpec& spec : window_.pages()) {
+      views::Location at{spec.id};
+      if (spec.id == views::page_id::request && reply && !reply->empty()) at.request_id = reply->front().id;
+      picture(at, spec.id);
+    }
+    next();
+  });
+}
+
+void Screenshots::next() {
+  if (step_ == steps_.size()) return done_();
+  steps_[step_++]();
+  QTimer::singleShot(settle_ms, this, &Screenshots::next);
+}
+
+void Screenshots::grab(const QString& name) const {
+  for (const int scale : {1, 2}) {
+    QPixmap image(window_.size() * scale);
+    image.setDevicePixelRatio(scale);
+    window_.render(&image);
+    image.save(folder_.filePath(scale == 1 ? name + QStringLiteral(".png") : name + QStringLiteral("@2x.png")));
+  }
+}
+
+}  // namespace difr::workbench
