@@ -17,7 +17,7 @@ constexpr std::int64_t issues_reported = 20;
 }  // namespace
 
 JobRunner::JobRunner(CaseService& cases, QObject* parent) : JobService(parent), cases_(cases) {
-  results_ = std::make_shared<JobQueue<Answer>>([this] { QMetaObject::invokeMethod(this, [this] { import_finished(); }, Qt::QueuedConnection); });
+  results_ = std::make_shared<JobQueue<std::int64_t>>([this] { QMetaObject::invokeMethod(this, [this] { import_finished(); }, Qt::QueuedConnection); });
   poll_.setInterval(150);
   connect(&poll_, &QTimer::timeout, this, &JobRunner::import_progress);
 }
@@ -72,17 +72,17 @@ void JobRunner::queue_import(const QString& case_path, const QString& log_path, 
   Entry& entry = add(tr("Import %1").arg(QFileInfo(log_path).fileName()), QStringLiteral("bytes"));
   entry.begin = [this, case_path, log_path, role](Entry& own) {
     auto input = std::make_shared<const ImportInput>(ImportInput{case_path.toStdString(), log_path.toStdString(), role});
-    import_ = std::make_unique<Job<Answer>>(own.info.id, input, results_, [](const ImportInput& in, std::stop_token stop, JobProgress& progress) {
+    imported_ = std::make_shared<Imported>();
+    import_ = std::make_unique<Job<std::int64_t>>(own.info.id, input, results_, [out = imported_](const ImportInput& in, std::stop_token stop, JobProgress& progress) {
       CaseFile file = CaseFile::open(in.case_path, OpenMode::create_or_open);
       ImportOptions options;
       options.role = in.role;
-      auto out = std::make_shared<Imported>();
       out->result = import_log(file, in.log, options, stop, [&](std::int64_t done, std::int64_t total) {
         progress.done = done;
         progress.total = total;
       });
       out->issues = file.issues_page(out->result.source_id, 0, issues_reported);
-      return Answer(out);
+      return out->result.source_id;
     });
     poll_.start();
   };
@@ -119,7 +119,7 @@ void JobRunner::import_finished() {
     }
     return finish(cancelled_ ? JobState::cancelled : JobState::failed);
   }
-  const Imported& imported = **result->value;
+  const Imported& imported = *imported_;
   if (imported.result.already_known) log(tr("This log is in the case already: the same bytes were imported before."));
   log(tr("%1 records accepted, %2 rejected").arg(imported.result.accepted).arg(imported.result.rejected));
   for (const SourceIssue& issue : imported.issues) {

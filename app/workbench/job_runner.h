@@ -37,7 +37,6 @@ class JobRunner final : public views::JobService {
     ImportResult result;
     std::vector<SourceIssue> issues;
   };
-  using Answer = std::shared_ptr<const Imported>;
   struct Entry {
     views::JobInfo info;
     std::function<void(Entry&)> begin;
@@ -66,8 +65,9 @@ class JobRunner final : public views::JobService {
   bool cancelled_ = false;
   QString error_;
   QTimer poll_;
-  std::shared_ptr<JobQueue<Answer>> results_;
-  std::unique_ptr<Job<Answer>> import_;
+  std::shared_ptr<JobQueue<std::int64_t>> results_;
+  std::shared_ptr<Imported> imported_;  ///< filled by the job, read once its result has arrived
+  std::unique_ptr<Job<std::int64_t>> import_;
   std::unique_ptr<ChildProcess> child_;
 };
 

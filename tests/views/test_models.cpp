@@ -1,0 +1,202 @@
+// Every table model under Qt's own model tester; paging with 0, 1 and 100,000 rows.
+#include <QAbstractItemModelTester>
+#include <QtTest>
+
+#include "fake_case.h"
+#include "views/models/candidate_model.h"
+#include "views/models/job_model.h"
+#include "views/models/problem_model.h"
+#include "views/models/provider_model.h"
+#include "views/models/request_model.h"
+#include "views/models/sort_proxy.h"
+
+using namespace difr;
+using namespace difr::views;
+using difr::test::FakeCase;
+using difr::test::FakeJobs;
+
+namespace {
+constexpr auto fatal = QAbstractItemModelTester::FailureReportingMode::Fatal;
+}
+
+class TestModels : public QObject {
+  Q_OBJECT
+ private slots:
+  void pages_of_a_case_data() {
+    QTest::addColumn<int>("rows");
+    QTest::newRow("none") << 0;
+    QTest::newRow("one") << 1;
+    QTest::newRow("exactly a page") << 200;
+    QTest::newRow("a page and one") << 201;
+    QTest::newRow("100,000") << 100'000;
+  }
+  void pages_of_a_case() {
+    QFETCH(int, rows);
+    FakeCase source(rows);
+    source.open({}, false);
+    RequestModel model(nullptr, rows > 1000 ? 2000 : 200, 8);
+    // The tester walks all rows at each change: for the large case it looks on at the end only.
+    std::unique_ptr<QAbstractItemModelTester> tester;
+    if (rows <= 1000) tester = std::make_unique<QAbstractItemModelTester>(&model, fatal);
+    model.set_source(&source);
+    while (true) {
+      QTRY_VERIFY(!model.loading());
+      if (!model.canFetchMore({})) break;
+      model.fetchMore({});
+    }
+    QCOMPARE(model.rowCount(), rows);
+    QTRY_VERIFY(model.total().has_value());
+    QCOMPARE(*model.total(), std::int64_t(rows));
+    QVERIFY(model.cached_rows() <= 8 * 2000);
+    if (rows == 0) return;
+    QCOMPARE(model.index(0, RequestModel::external_id).data().toString(), rows > 1000 ? QStringLiteral("…") : QStringLiteral("q0"));
+    QTRY_COMPARE(model.index(0, RequestModel::external_id).data().toString(), QStringLiteral("q0"));
+    QTRY_COMPARE(model.index(rows - 1, RequestModel::external_id).data().toString(), QStringLiteral("q%1").arg(rows - 1));
+    // Any evicted row comes back by itself, and is the right one.
+    for (const int row : {rows / 2, rows / 3, 0})
+      QTRY_COMPARE(model.index(row, RequestModel::external_id).data().toString(), QStringLiteral("q%1").arg(row));
+  }
+
+  void sorts_and_filters_in_the_case() {
+    FakeCase source(1000);
+    source.open({}, false);
+    RequestModel model(nullptr, 100);
+    const QAbstractItemModelTester tester(&model, fatal);
+    model.set_source(&source);
+    model.sort(RequestModel::mean_margin, Qt::DescendingOrder);
+    QTRY_COMPARE(model.rowCount(), 100);
+    double before = std::numeric_limits<double>::infinity();
+    for (int row = 0; row < 100; ++row) {
+      const double now = model.index(row, RequestModel::mean_margin).data(TableModel::sort_role).toDouble();
+      QVERIFY(now <= before);
+      before = now;
+    }
+    RequestQuery query;
+    query.flagged_only = true;
+    query.external_id_contains = "q1";
+    model.set_query(query);
+    QTRY_VERIFY(model.total() && !model.loading());
+    const auto expected = source.selected(query);
+    QVERIFY(!expected.empty());
+    QCOMPARE(*model.total(), std::int64_t(expected.size()));
+    QCOMPARE(model.rowCount(), int(expected.size()));
+  }
+
+  void a_superseded_page_is_dropped() {
+    FakeCase source(1000);
+    source.open({}, false);
+    source.delay_ms = 20;
+    RequestModel model;
+    model.set_source(&source);
+    RequestQuery query;
+    query.provider_ids = {2};
+    model.set_query(query);  // the first load is still under way
+    QTRY_VERIFY(model.rowCount() > 0);
+    QTest::qWait(60);
+    for (int row = 0; row < model.rowCount(); ++row) QCOMPARE(model.at(row)->provider_id, std::int64_t(2));
+  }
+
+  void survives_its_end_during_a_load() {
+    FakeCase source(1000);
+    source.open({}, false);
+    source.delay_ms = 5;
+    {
+      RequestModel model;
+      model.set_source(&source);
+      QVERIFY(model.loading());
+    }
+    QTest::qWait(30);  // the reply must find nobody
+  }
+
+  void says_when_the_case_cannot_be_read() {
+    FakeCase source(10);
+    source.open({}, false);
+    source.fail_pages = true;
+    RequestModel model;
+    QSignalSpy failed(&model, &RequestModel::failed);
+    model.set_source(&source);
+    QTRY_COMPARE(failed.count(), 1);
+    QVERIFY(!model.canFetchMore({}));
+    QTest::qWait(30);
+    QCOMPARE(source.pages_asked, 1);
+  }
+
+  void providers() {
+    FakeCase source(30);
+    ProviderModel model;
+    const QAbstractItemModelTester tester(&model, fatal);
+    model.set_overview(source.overview());
+    QCOMPARE(model.rowCount(), 4);
+    QCOMPARE(model.index(3, ProviderModel::verdict).data().toString(), QStringLiteral("calibration"));
+    QCOMPARE(model.index(model.row_of(3), ProviderModel::verdict).data().toString(), QStringLiteral("fail"));
+    QVERIFY(!model.index(0, ProviderModel::verdict).data(Qt::DecorationRole).isNull());
+    SortProxy sorted;
+    sorted.setSourceModel(&model);
+    sorted.sort(ProviderModel::verdict, Qt::AscendingOrder);
+    QCOMPARE(sorted.index(0, ProviderModel::name).data().toString(), QStringLiteral("provider-3"));
+    // Unknown numbers come last in both directions.
+    for (const auto order : {Qt::AscendingOrder, Qt::DescendingOrder}) {
+      sorted.sort(ProviderModel::score, order);
+      QCOMPARE(sorted.index(3, ProviderModel::name).data().toString(), QStringLiteral("trusted"));
+    }
+    model.set_overview(nullptr);
+    QCOMPARE(model.rowCount(), 0);
+  }
+
+  void jobs() {
+    FakeJobs service;
+    JobModel model;
+    const QAbstractItemModelTester tester(&model, fatal);
+    model.set_service(&service);
+    JobInfo job;
+    job.id = 1;
+    job.title = QStringLiteral("Recompute");
+    job.unit = QStringLiteral("requests");
+    job.state = JobState::running;
+    job.total = 200;
+    service.add(job);
+    job.id = 2;
+    job.state = JobState::failed;
+    service.add(job);
+    QCOMPARE(model.rowCount(), 2);
+    QCOMPARE(model.row_of(2), 0);
+    service.advance(1, 50);
+    QCOMPARE(model.index(1, JobModel::progress).data(JobModel::share_role).toDouble(), 0.25);
+    QCOMPARE(model.index(1, JobModel::progress).data().toString(), QStringLiteral("50 of 200 requests"));
+    service.clear_finished();
+    QCOMPARE(model.rowCount(), 1);
+  }
+
+  void candidates() {
+    FakeCase source(1);
+    CandidateModel model;
+    const QAbstractItemModelTester tester(&model, fatal);
+    std::shared_ptr<const RequestDetail> detail = source.detail(1);
+    model.set_position(detail, 4);
+    QCOMPARE(model.rowCount(), 4);
+    QCOMPARE(model.index(0, CandidateModel::mark).data().toString(), QStringLiteral("reference"));
+    QCOMPARE(model.index(1, CandidateModel::mark).data().toString(), QStringLiteral("provider"));
+    QCOMPARE(model.index(1, CandidateModel::token).data().toString(), QStringLiteral("#4"));
+    model.set_position(detail, 5);
+    QCOMPARE(model.index(0, CandidateModel::mark).data().toString(), QStringLiteral("provider and reference"));
+    for (const int outside : {-1, 40, 1'000'000}) {
+      model.set_position(detail, outside);
+      QCOMPARE(model.rowCount(), 0);
+    }
+  }
+
+  void problems() {
+    ProblemModel model;
+    const QAbstractItemModelTester tester(&model, fatal);
+    for (int i = 0; i < 1005; ++i) model.add({Problem::Severity::error, QStringLiteral("file"), QStringLiteral("problem %1").arg(i), {}});
+    QCOMPARE(model.rowCount(), 1000);
+    model.add({Problem::Severity::error, QStringLiteral("file"), QStringLiteral("problem 1004"), {}});
+    QCOMPARE(model.rowCount(), 1000);
+    QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("problem 1004"));
+    model.clear();
+    QCOMPARE(model.errors(), 0);
+  }
+};
+
+QTEST_MAIN(TestModels)
+#include "test_models.moc"
