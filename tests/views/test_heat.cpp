@@ -31,8 +31,8 @@ class TestHeat : public QObject {
   Q_OBJECT
  private slots:
   void words_stay_whole() {
-    // "The" " gov" "ern" "ment" at 10 px a letter and 100 px a line: the word moves to the second line as one.
-    const auto layout = layout_tokens({token("The"), token(" gov"), token("ern"), token("ment")}, 100, 20, advance);
+    // "The" " gov" "ern" "ment" at 10 px a letter and 110 px a line: the word moves to the second line as one.
+    const auto layout = layout_tokens({token("The"), token(" gov"), token("ern"), token("ment")}, 110, 20, advance);
     QCOMPARE(layout.lines, (std::vector<std::size_t>{0, 1}));
     QCOMPARE(layout.rects[1], QRectF(0, 20, 40, 20));
     QCOMPARE(layout.rects[3], QRectF(70, 20, 40, 20));

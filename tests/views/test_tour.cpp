@@ -118,6 +118,8 @@ class TestTour : public QObject {
     window.show();
     source.open({}, false);
     auto* palette = window.findChild<CommandPalette*>();
+    window.activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(&window));
     QTest::keyClick(&window, Qt::Key_K, Qt::ControlModifier);
     QTRY_VERIFY(palette->isVisible());
     auto* query = palette->findChild<QLineEdit*>();
@@ -141,6 +143,8 @@ class TestTour : public QObject {
     job.total = 100;
     job.log << QStringLiteral("first line");
     jobs.add(job);
+    window.activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(&window));
     QTest::keyClick(&window, Qt::Key_4, Qt::ControlModifier);
     QCOMPARE(window.navigation().current().page, page_id::jobs);
     for (int i = 0; i < 50; ++i) jobs.advance(5, i);

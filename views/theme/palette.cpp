@@ -61,7 +61,7 @@ QColor heat(double share, bool dark) {
   share = std::isnan(share) ? 0.0 : std::clamp(share, 0.0, 1.0);
   QColor colour = dark ? QColor(255, 132, 36) : QColor(226, 92, 0);
   // The square root keeps small margins, the honest ones, visible at all.
-  colour.setAlphaF(static_cast<float>((dark ? 0.72 : 0.66) * std::sqrt(share)));
+  colour.setAlphaF(static_cast<float>((dark ? 0.52 : 0.66) * std::sqrt(share)));
   return colour;
 }
 

@@ -108,6 +108,7 @@ void VerdictPanel::show_provider(const ProviderRow* provider, const ProviderDeci
 }
 
 void VerdictPanel::restyle() {
+  if (!verdict_) return;  // a palette change while the constructor is still at work
   QPalette ink = palette();
   if (outcome_) {
     badge_->setPixmap(verdict_icon(*outcome_).pixmap(QSize(26, 26), devicePixelRatioF()));

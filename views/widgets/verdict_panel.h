@@ -25,8 +25,8 @@ class VerdictPanel final : public QFrame {
   void restyle();
   void changeEvent(QEvent* event) override;
 
-  QLabel* badge_;
-  QLabel* verdict_;
+  QLabel* badge_ = nullptr;
+  QLabel* verdict_ = nullptr;
   QLabel* name_;
   QLabel* reason_;
   QFormLayout* numbers_;
