@@ -1,0 +1,83 @@
+#include <fmt/core.h>
+
+#include <iostream>
+
+#include "app/audit/steps.h"
+#include "core/ingest/import.h"
+
+namespace difr::app {
+namespace {
+
+constexpr std::size_t kIssuesShown = 5;
+
+nlohmann::ordered_json issue_json(const SourceIssue& issue) {
+  return {{"record", issue.record}, {"byte_offset", issue.byte_offset}, {"rejected", issue.rejected},
+          {"kind", issue.kind},     {"message", issue.message},         {"remedy", issue.remedy}};
+}
+
+void print_issues(const std::filesystem::path& log, const std::vector<SourceIssue>& issues) {
+  std::size_t shown = 0;
+  for (const auto& issue : issues) {
+    if (!issue.rejected) continue;
+    if (++shown > kIssuesShown) continue;
+    std::cerr << fmt::format("{}: record {} (byte {}): {} [{}]{}\n", log.string(), issue.record, issue.byte_offset, issue.message,
+                             issue.kind, issue.remedy.empty() ? "" : " - " + issue.remedy);
+  }
+  if (shown > kIssuesShown) std::cerr << fmt::format("{}: {} more rejected records (see `import --json`)\n", log.string(), shown - kIssuesShown);
+}
+
+int run_import(const GlobalOptions& options, const std::vector<std::filesystem::path>& logs, bool trusted, int vocab) {
+  SignalStop stop;
+  auto file = CaseFile::open(options.require_case(), OpenMode::create_or_open);
+  auto known_vocab = vocab;
+  if (known_vocab == 0 && !options.model.empty()) known_vocab = gpu::inspect_model(options.model).vocab;
+  auto summary = import_logs(file, logs, trusted ? ProviderRole::calibration : ProviderRole::subject, known_vocab, options, stop.token());
+  const auto more = import_logs(file, options.calibration, ProviderRole::calibration, known_vocab, options, stop.token());
+  for (const auto& source : more.sources) summary.sources.push_back(source);
+  if (options.json)
+    print_json({{"accepted", summary.accepted + more.accepted}, {"rejected", summary.rejected + more.rejected}, {"sources", summary.sources}});
+  else
+    fmt::print("{} requests accepted, {} records rejected\n", summary.accepted + more.accepted, summary.rejected + more.rejected);
+  const bool nothing = summary.accepted + more.accepted == 0 && summary.rejected + more.rejected > 0;
+  return static_cast<int>(nothing ? ExitCode::bad_input : ExitCode::ok);
+}
+
+}  // namespace
+
+ImportSummary import_logs(CaseFile& file, std::span<const std::filesystem::path> logs, ProviderRole role, int vocab,
+                          const GlobalOptions& options, std::stop_token stop) {
+  ImportSummary summary;
+  for (const auto& log : logs) {
+    ProgressLine line("import " + log.filename().string(), "bytes", options.quiet);
+    ImportOptions import;
+    import.role = role;
+    import.vocab = vocab;
+    const auto result = import_log(file, log, import, stop, [&](std::int64_t done, std::int64_t total) { line.update(done, total); });
+    const auto issues = file.issues(result.source_id);
+    if (!options.quiet) print_issues(log, issues);
+    nlohmann::ordered_json source{{"path", log.string()},         {"accepted", result.accepted},
+                                  {"rejected", result.rejected},  {"already_known", result.already_known},
+                                  {"issues", nlohmann::ordered_json::array()}};
+    for (const auto& issue : issues) source["issues"].push_back(issue_json(issue));
+    summary.sources.push_back(std::move(source));
+    summary.accepted += result.accepted;
+    summary.rejected += result.rejected;
+  }
+  return summary;
+}
+
+void add_import_commands(Registry& registry) {
+  auto* command = registry.app.add_subcommand("import", "read provider logs into a case file");
+  auto logs = std::make_shared<std::vector<std::filesystem::path>>();
+  auto trusted = std::make_shared<bool>(false);
+  auto vocab = std::make_shared<int>(0);
+  command->add_option("logs", *logs, "logs: JSON, JSONL, plain or compressed");
+  command->add_flag("--trusted", *trusted, "these logs are trusted runs: use them as calibration");
+  command->add_option("--vocab", *vocab, "width of the vocabulary; ids beyond it are rejected");
+  command->footer("Example: difr-audit import --case audit.difr --calibration trusted.json suspect.json");
+  command->callback([&registry, options = &registry.options, choose = registry.choose, logs, trusted, vocab] {
+    choose([=] { return run_import(*options, *logs, *trusted, *vocab); });
+  });
+}
+
+}  // namespace difr::app

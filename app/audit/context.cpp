@@ -1,0 +1,122 @@
+#include "app/audit/context.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <iostream>
+
+#include "core/util/error.h"
+
+namespace difr::app {
+namespace {
+
+std::string duration(double seconds) {
+  if (!std::isfinite(seconds)) return "?";
+  const auto s = static_cast<std::int64_t>(std::llround(seconds));
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{}:{:02} min", s / 60, s % 60);
+  return fmt::format("{}:{:02} h", s / 3600, s / 60 % 60);
+}
+
+}  // namespace
+
+gpu::EngineOptions GlobalOptions::engine() const {
+  gpu::EngineOptions engine;
+  engine.dtype = gpu::parse_dtype(dtype);
+  engine.device = device;
+  engine.variant = variant;
+  engine.threads = threads;
+  engine.batch_tokens = batch_tokens;
+  return engine;
+}
+
+const std::filesystem::path& GlobalOptions::require_case() const {
+  if (case_path.empty()) throw Error(ExitCode::usage, "--case", "is missing", "name the case file, e.g. --case audit.difr");
+  return case_path;
+}
+
+const std::filesystem::path& GlobalOptions::require_model() const {
+  if (model.empty())
+    throw Error(ExitCode::usage, "--model", "is missing", "name the folder with config.json and the trusted weights, or a GGUF file");
+  return model;
+}
+
+ProgressLine::ProgressLine(std::string what, std::string unit, bool quiet)
+    : what_(std::move(what)), unit_(std::move(unit)), quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0),
+      start_(std::chrono::steady_clock::now()), last_(start_ - std::chrono::hours(1)) {}
+
+ProgressLine::~ProgressLine() {
+  if (printed_ && terminal_) std::cerr << '\n';
+}
+
+void ProgressLine::update(std::int64_t done, std::int64_t total) {
+  if (quiet_) return;
+  const auto now = std::chrono::steady_clock::now();
+  const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(1000);
+  if (now - last_ < pause && done < total) return;
+  last_ = now;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  const double eta = rate > 0 ? static_cast<double>(total - done) / rate : INFINITY;
+  const auto line = fmt::format("{}: {}/{} {} · {:.3g} {}/s · {} left", what_, done, total, unit_, rate, unit_, duration(eta));
+  std::cerr << (terminal_ ? "\r\033[K" : "") << line << (terminal_ ? "" : "\n") << std::flush;
+  printed_ = true;
+}
+
+SignalStop::SignalStop() {
+  // Blocked here and taken by sigtimedwait in one thread, so that no handler runs in the middle of a computation.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  watcher_ = std::jthread([this, signals](std::stop_token done) {
+    const timespec pause{0, 100'000'000};
+    while (!done.stop_requested()) {
+      if (sigtimedwait(&signals, nullptr, &pause) < 0) continue;
+      if (source_.stop_requested()) _exit(130);
+      source_.request_stop();
+    }
+  });
+}
+
+TemporaryCase::TemporaryCase() {
+  auto pattern = (std::filesystem::temp_directory_path() / "difr-XXXXXX").string();
+  if (!mkdtemp(pattern.data()))
+    throw environment_error(pattern, "could not be created", "set TMPDIR to a folder that can be written, or give --case");
+  folder_ = pattern;
+}
+
+TemporaryCase::~TemporaryCase() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+nlohmann::json number(double value) {
+  if (std::isnan(value)) return nullptr;
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+nlohmann::json number(const std::optional<double>& value) { return value ? number(*value) : nlohmann::json(nullptr); }
+
+void print_json(nlohmann::ordered_json document) {
+  nlohmann::ordered_json out;
+  out["schema_version"] = kSchemaVersion;
+  for (auto& [key, value] : document.items()) out[key] = value;
+  // Logs may hold bytes that are not UTF-8; they must not end the program here.
+  std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+std::filesystem::path demo_folder() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto installed = self.parent_path().parent_path() / "share" / "difr-workbench" / "demo";
+  for (const auto& folder : {installed, std::filesystem::path(DIFR_SOURCE_DEMO)})
+    if (std::filesystem::exists(folder / "model" / "config.json", error)) return folder;
+  throw environment_error(installed.string(), "the demo case is not there", "install the package again, or run from the source folder");
+}
+
+}  // namespace difr::app

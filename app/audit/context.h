@@ -1,0 +1,102 @@
+#pragma once
+// What every command shares: global options, progress on stderr, cancellation by signal.
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/reference_engine.h"
+
+namespace difr::app {
+
+inline constexpr int kSchemaVersion = 1;
+
+struct GlobalOptions {
+  std::filesystem::path case_path;
+  std::filesystem::path model;
+  std::vector<std::filesystem::path> calibration;
+  std::string dtype = "fp32";
+  std::string device = "cpu";
+  std::string variant;
+  int threads = 0;
+  int batch_tokens = 2048;
+  bool json = false;
+  bool quiet = false;
+
+  [[nodiscard]] gpu::EngineOptions engine() const;
+  /// Throws difr::Error (usage) naming the option when it was not given.
+  [[nodiscard]] const std::filesystem::path& require_case() const;
+  [[nodiscard]] const std::filesystem::path& require_model() const;
+};
+
+/// A line on stderr with rate and remaining time; silent under --quiet, one line a second elsewhere.
+class ProgressLine {
+ public:
+  ProgressLine(std::string what, std::string unit, bool quiet);
+  ~ProgressLine();
+  void update(std::int64_t done, std::int64_t total);
+
+ private:
+  std::string what_, unit_;
+  bool quiet_, terminal_, printed_ = false;
+  std::chrono::steady_clock::time_point start_, last_;
+};
+
+/// Turns SIGINT and SIGTERM into a stop request; a second one ends the process at once.
+class SignalStop {
+ public:
+  SignalStop();
+  [[nodiscard]] std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  std::stop_source source_;
+  std::jthread watcher_;
+};
+
+/// A case file that lasts as long as the command, for one-shot audits without --case.
+class TemporaryCase {
+ public:
+  TemporaryCase();
+  ~TemporaryCase();
+  TemporaryCase(const TemporaryCase&) = delete;
+  TemporaryCase& operator=(const TemporaryCase&) = delete;
+  [[nodiscard]] std::filesystem::path path() const { return folder_ / "case.difr"; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+/// JSON has no NaN or infinity: NaN becomes null, infinities become "inf" and "-inf" (docs/json.md).
+[[nodiscard]] nlohmann::json number(double value);
+[[nodiscard]] nlohmann::json number(const std::optional<double>& value);
+/// Prints a document with its schema_version on stdout.
+void print_json(nlohmann::ordered_json document);
+
+/// The bundled demo: beside the sources when built there, else where it was installed.
+[[nodiscard]] std::filesystem::path demo_folder();
+
+/// Every command returns its exit code.
+using Command = std::function<int()>;
+struct Registry {
+  CLI::App& app;
+  GlobalOptions& options;
+  std::function<void(Command)> choose;  ///< called by CLI11 when a subcommand was parsed
+};
+
+void add_import_commands(Registry& registry);
+void add_recompute_commands(Registry& registry);
+void add_decide_commands(Registry& registry);
+void add_audit_commands(Registry& registry);
+void add_report_commands(Registry& registry);
+void add_inspect_commands(Registry& registry);
+
+}  // namespace difr::app

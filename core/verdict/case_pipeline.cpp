@@ -1,0 +1,102 @@
+#include "core/verdict/case_pipeline.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/sampling/profile.h"
+#include "core/util/error.h"
+
+namespace difr {
+namespace {
+
+bool filters(const SamplingParams& sampling) {
+  return !sampling.greedy() && (sampling.top_k > 0 || sampling.top_p < 1.0 || sampling.min_p > 0.0);
+}
+
+std::string environment_line(const ReferenceEnvironment& env) {
+  return fmt::format("{} {} on {}, {}{}", env.model_name, env.dtype, env.device, env.engine_build,
+                     env.variant.empty() ? "" : ", variant " + env.variant);
+}
+
+std::string caveat_of(std::size_t retokenised, std::size_t seedless, std::size_t missing, std::size_t total) {
+  if (total == 0) return "no request of this provider has been recomputed";
+  if (retokenised > 0)
+    return fmt::format("{} of {} outputs were retokenised from text, so their token ids are not the engine's own", retokenised, total);
+  if (seedless > 0)
+    return fmt::format("{} of {} sampled requests carry no seed, so their sampling cannot be checked", seedless, total);
+  if (missing > 0) return fmt::format("{} of {} requests have not been recomputed yet", missing, total);
+  return {};
+}
+
+}  // namespace
+
+RunRow require_run(const CaseFile& file) {
+  auto run = file.latest_run();
+  if (!run || run->requests_done == 0)
+    throw bad_input(file.path().string(), "holds no recomputation", "run `difr-audit recompute --case FILE --model DIR` first");
+  return *run;
+}
+
+ScoredProvider load_scored_provider(const CaseFile& file, const RunRow& run, const ProviderRow& provider, const ScoreOptions& score) {
+  ScoredProvider scored;
+  scored.provider_id = provider.id;
+  scored.name = provider.config.name;
+  scored.sampling = provider.config.sampling;
+  scored.sampler = provider.config.sampling.greedy() ? "greedy" : provider.config.sampler;
+  const SamplerProfile* profile = find_profile(scored.sampler);
+  std::size_t retokenised = 0, seedless = 0, missing = 0, total = 0;
+  file.for_each_claim(provider.id, [&](Claim&& claim) {
+    ++total;
+    retokenised += claim.ids_origin == IdsOrigin::retokenised;
+    seedless += !claim.seed && !claim.sampling.greedy();
+    RequestScores request{claim.id, claim.external_id, {}};
+    if (profile && filters(claim.sampling)) {
+      if (auto evidence = file.evidence(run.id, claim.id)) {
+        request.scores = score_evidence(claim, *evidence, *profile, score);
+        scored.requests.push_back(std::move(request));
+        return true;
+      }
+    } else if (auto stored = file.scores(run.id, claim.id)) {
+      request.scores = std::move(*stored);
+      scored.requests.push_back(std::move(request));
+      return true;
+    }
+    ++missing;
+    return true;
+  });
+  scored.caveat = caveat_of(retokenised, seedless, missing, total);
+  if (scored.caveat.empty() && !profile)
+    scored.caveat = scored.sampler.empty() ? "the log declares no sampler"
+                                           : fmt::format("the declared sampler '{}' is not one this version can reproduce", scored.sampler);
+  return scored;
+}
+
+Calibration calibrate_case(CaseFile& file, const RunRow& run, const PipelineOptions& options) {
+  std::vector<ScoredProvider> trusted;
+  for (const auto& provider : file.providers())
+    if (provider.role == ProviderRole::calibration) trusted.push_back(load_scored_provider(file, run, provider, options.score));
+  if (trusted.empty())
+    throw bad_input(file.path().string(), "holds no calibration log", "import one with `--calibration LOG`");
+  return make_calibration(options.calibration_name, trusted, environment_line(run.environment), options.decision);
+}
+
+CaseDecision decide_case(CaseFile& file, const PipelineOptions& options) {
+  CaseDecision result;
+  result.run = require_run(file);
+  result.calibration = calibrate_case(file, result.run, options);
+  ScoreOptions score = options.score;
+  score.noise_sigma = result.calibration.noise_sigma;
+  std::vector<ScoredProvider> subjects;
+  for (const auto& provider : file.providers())
+    if (provider.role == ProviderRole::subject) subjects.push_back(load_scored_provider(file, result.run, provider, score));
+  result.decisions = decide(result.calibration, subjects, options.decision);
+  result.calibration.id = file.store_calibration(result.run.id, result.calibration);
+  file.store_decisions(result.run.id, result.calibration.id, result.decisions.providers, result.decisions.requests);
+  file.append_trail("difr-audit", "decide",
+                    fmt::format("run {}, calibration {}, {} providers, alpha {}", result.run.id, result.calibration.id,
+                                result.decisions.providers.size(), options.decision.alpha));
+  return result;
+}
+
+}  // namespace difr
