@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/util/error.h"
 #include "gpu/reference_engine.h"
 
 namespace difr::app {

@@ -67,7 +67,7 @@ Json requests_json(const CaseDecision& decision, std::int64_t provider_id) {
 template <class T>
 Json numbers(const std::vector<T>& values) {
   Json out = Json::array();
-  for (const auto v : values) out.push_back(number(static_cast<double>(v)));
+  for (const auto v : values) out.push_back(Json(number(static_cast<double>(v))));
   return out;
 }
 
