@@ -1,0 +1,95 @@
+// What a user meets at the command line: help with examples, exit codes, errors that name place and remedy.
+#include <QFile>
+#include <QTemporaryDir>
+#include <QTest>
+#include <nlohmann/json.hpp>
+
+#include "support/run_program.h"
+
+using difr::test::run_program;
+using nlohmann::json;
+
+class TestCli : public QObject {
+  Q_OBJECT
+  QTemporaryDir folder_;
+
+  QString write(const QString& name, const QByteArray& bytes) {
+    QFile file(folder_.filePath(name));
+    if (!file.open(QIODevice::WriteOnly)) qFatal("cannot write %s", qPrintable(name));
+    file.write(bytes);
+    return file.fileName();
+  }
+
+ private slots:
+  void every_command_has_help_with_an_example() {
+    const auto help = run_program("difr-audit", {"--help"});
+    QCOMPARE(help.code, 0);
+    for (const auto* command : {"audit", "demo", "import", "recompute", "worker", "score", "calibrate", "decide", "report", "samplers",
+                                "verify-case"}) {
+      QVERIFY2(help.out.contains(command), command);
+      const auto one = run_program("difr-audit", {command, "--help"});
+      QCOMPARE(one.code, 0);
+      QVERIFY2(one.out.contains("Example: difr-audit"), command);
+    }
+  }
+
+  void exit_codes_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<int>("code");
+    QTest::addColumn<QString>("says");
+    const QString log = DIFR_DEMO_DATA "/logs/honest.json";
+    const QString model = DIFR_DEMO_DATA "/model";
+    QTest::newRow("no command") << QStringList{} << 2 << "subcommand";
+    QTest::newRow("unknown option") << QStringList{"audit", "--nonsense", log} << 2 << "nonsense";
+    QTest::newRow("no model") << QStringList{"audit", "--calibration", log, log} << 2 << "--model";
+    QTest::newRow("no calibration") << QStringList{"audit", "--model", model, log} << 2 << "--calibration";
+    QTest::newRow("no such log") << QStringList{"audit", "--model", model, "--calibration", "/nowhere.json", log} << 3 << "/nowhere.json";
+    QTest::newRow("no such model") << QStringList{"audit", "--model", "/nowhere", "--calibration", log, log} << 3 << "/nowhere";
+    QTest::newRow("bad dtype") << QStringList{"audit", "--model", model, "--dtype", "int3", "--calibration", log, log} << 2 << "--dtype";
+    QTest::newRow("no case") << QStringList{"decide"} << 2 << "--case";
+    QTest::newRow("case is not there") << QStringList{"decide", "--case", "/nowhere/x.difr"} << 3 << "/nowhere/x.difr";
+  }
+
+  void exit_codes() {
+    QFETCH(QStringList, arguments);
+    QFETCH(int, code);
+    QFETCH(QString, says);
+    const auto result = run_program("difr-audit", arguments);
+    QVERIFY2(result.code == code, (QByteArray::number(result.code) + ": " + result.err).constData());
+    QVERIFY2(result.err.contains(says.toUtf8()), result.err.constData());
+  }
+
+  void faulty_records_are_listed_and_the_rest_goes_on() {
+    const auto log = write("mixed.json", R"({"config":{"provider":"p","temperature":0.0},"samples":[
+      {"prompt_token_ids":[1,2,3],"output_token_ids":[4,5]},
+      {"prompt_token_ids":[1,2,3],"output_token_ids":[4,99999]},
+      {"prompt_token_ids":"text","output_token_ids":[4]},
+      {"prompt_token_ids":[1],"output_token_ids":[7]}]})");
+    const auto result = run_program("difr-audit", {"import", "--json", "--quiet", "--case", folder_.filePath("mixed.difr"), "--vocab", "2048", log});
+    QCOMPARE(result.code, 0);
+    const auto out = json::parse(result.out.toStdString());
+    QCOMPARE(out["accepted"].get<int>(), 2);
+    QCOMPARE(out["rejected"].get<int>(), 2);
+    int listed = 0;
+    for (const auto& issue : out["sources"][0]["issues"]) {
+      if (!issue["rejected"].get<bool>()) continue;
+      ++listed;
+      QVERIFY(issue["record"] == 1 || issue["record"] == 2);
+      QVERIFY(!issue["message"].get<std::string>().empty());
+      QVERIFY(!issue["remedy"].get<std::string>().empty());
+    }
+    QCOMPARE(listed, 2);
+  }
+
+  void a_log_that_is_no_log_is_bad_input() {
+    for (const auto& bytes : {QByteArray(), QByteArray("\x89PNG\r\n"), QByteArray("[1,2,3]"), QByteArray("{\"config\":")}) {
+      const auto log = write("broken.json", bytes);
+      const auto result = run_program("difr-audit", {"import", "--quiet", "--case", folder_.filePath("broken.difr"), log});
+      QVERIFY2(result.code == 3, (QByteArray::number(result.code) + " for " + bytes.toHex() + ": " + result.err).constData());
+      QVERIFY2(result.err.contains("broken.json"), result.err.constData());
+    }
+  }
+};
+
+QTEST_APPLESS_MAIN(TestCli)
+#include "test_cli.moc"
