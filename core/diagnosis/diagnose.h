@@ -1,0 +1,60 @@
+#pragma once
+// What would explain these tokens? Competing explanations, fitted and ranked by held-out log-likelihood (DESIGN §3).
+
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/diagnosis/candidates.h"
+#include "core/diagnosis/likelihood.h"
+
+namespace difr {
+
+enum class ExplanationKind : std::uint8_t {
+  honest, sampler, temperature, filter, seed_rule, seed_ignored, greedy, logit_noise, position_trend, sparse_corruption, prompt_mismatch, other_model
+};
+[[nodiscard]] std::string_view to_string(ExplanationKind kind);  ///< slugs of the JSON interface, e.g. "seed-ignored"
+
+/// A fitted parameter with its 95 % profile-likelihood interval; `text` for parameters that are names (profile, rule).
+struct FittedParameter {
+  std::string name;
+  double estimate = 0;
+  double low = 0;
+  double high = 0;
+  std::string text;
+};
+
+struct Explanation {
+  ExplanationKind kind = ExplanationKind::honest;
+  double log_likelihood = 0;  ///< held out, nats, over all tokens considered
+  int parameters_fitted = 0;
+  std::vector<FittedParameter> parameters;
+  std::string text;       ///< what it says, what it predicts, what was seen; never a claim about intent
+  std::string separates;  ///< what further data would tell it from its neighbours
+};
+
+struct Diagnosis {
+  std::string provider;
+  std::size_t tokens = 0;
+  double exact_match = 0;
+  std::vector<Explanation> explanations;                                      ///< best first
+  std::vector<std::pair<ExplanationKind, ExplanationKind>> not_separable;     ///< closer than `DiagnosisOptions::separation`
+};
+
+struct DiagnosisOptions {
+  std::size_t max_tokens = 6000;
+  double honest_sigma = 0.03;       ///< logit noise of trusted runs (Calibration::noise_sigma)
+  double honest_corruption = 1e-4;
+  double separation = 3.0;          ///< nats
+};
+
+/// `declared` is the profile under which the provider says it sampled; null when unknown. Requests in log order.
+/// Fits on half of the requests are judged on the other half, and the other way round.
+[[nodiscard]] Diagnosis diagnose(std::string provider, std::span<const DiagnosisRequest> requests, const SamplerProfile* declared,
+                                 const DiagnosisOptions& options = {}, std::stop_token stop = {});
+
+}  // namespace difr
