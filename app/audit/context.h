@@ -99,5 +99,6 @@ void add_decide_commands(Registry& registry);
 void add_audit_commands(Registry& registry);
 void add_report_commands(Registry& registry);
 void add_inspect_commands(Registry& registry);
+void add_diagnose_commands(Registry& registry);
 
 }  // namespace difr::app

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   difr::app::add_import_commands(registry);
   difr::app::add_recompute_commands(registry);
   difr::app::add_decide_commands(registry);
+  difr::app::add_diagnose_commands(registry);
   difr::app::add_report_commands(registry);
   difr::app::add_inspect_commands(registry);
   try {
