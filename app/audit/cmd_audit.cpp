@@ -17,6 +17,7 @@ struct AuditArguments {
 };
 
 int run_audit(const GlobalOptions& options, const AuditArguments& arguments) {
+  let_idle_threads_sleep(options);
   SignalStop stop;
   std::optional<TemporaryCase> temporary;
   std::filesystem::path path = options.case_path;

@@ -26,6 +26,7 @@ std::string skipped_text(const gpu::SkippedClaim& claim) {
 }
 
 int run_recompute(const GlobalOptions& options, const RecomputeArguments& arguments) {
+  let_idle_threads_sleep(options);
   SignalStop stop;
   auto file = CaseFile::open(options.require_case(), OpenMode::read_write);
   const auto run = recompute(file, options, arguments.provider_ids, arguments.top_m, stop.token());
@@ -42,6 +43,7 @@ void emit(nlohmann::ordered_json event) {
 }
 
 int run_worker(const GlobalOptions& options, const RecomputeArguments& arguments) {
+  let_idle_threads_sleep(options);
   try {
     SignalStop stop;
     auto file = CaseFile::open(options.require_case(), OpenMode::read_write);

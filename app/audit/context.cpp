@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 
 #include "core/util/error.h"
@@ -41,6 +42,12 @@ const std::filesystem::path& GlobalOptions::require_model() const {
   if (model.empty())
     throw Error(ExitCode::usage, "--model", "is missing", "name the folder with config.json and the trusted weights, or a GGUF file");
   return model;
+}
+
+void let_idle_threads_sleep(const GlobalOptions& options) {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  execv("/proc/self/exe", options.argv);  // returns only when it failed: then go on as we are
 }
 
 ProgressLine::ProgressLine(std::string what, std::string unit, bool quiet)

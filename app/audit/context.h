@@ -32,12 +32,18 @@ struct GlobalOptions {
   int batch_tokens = 2048;
   bool json = false;
   bool quiet = false;
+  char** argv = nullptr;  ///< of main, for let_idle_threads_sleep()
 
   [[nodiscard]] gpu::EngineOptions engine() const;
   /// Throws difr::Error (usage) naming the option when it was not given.
   [[nodiscard]] const std::filesystem::path& require_case() const;
   [[nodiscard]] const std::filesystem::path& require_model() const;
 };
+
+/// Called first by every command that runs the reference; may start the program anew. Idle OpenMP threads spin by default,
+/// which on a busy machine starves the very thread they wait for (measured on two loaded cores: 370 against several
+/// thousand tokens/s), and the runtime reads the policy only when it is loaded.
+void let_idle_threads_sleep(const GlobalOptions& options);
 
 /// A line on stderr with rate and remaining time; silent under --quiet, one line a second elsewhere.
 class ProgressLine {

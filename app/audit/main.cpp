@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   app.footer("Exit codes: 0 pass or done, 1 a provider fails, 2 usage, 3 bad input, 4 environment.\n"
              "Example: difr-audit audit --model weights/ --calibration trusted.json suspect.json --json");
   difr::app::GlobalOptions options;
+  options.argv = argv;
   add_global_options(app, options);
   difr::app::Command chosen;
   difr::app::Registry registry{app, options, [&](difr::app::Command command) { chosen = std::move(command); }};
