@@ -106,5 +106,7 @@ void add_audit_commands(Registry& registry);
 void add_report_commands(Registry& registry);
 void add_inspect_commands(Registry& registry);
 void add_diagnose_commands(Registry& registry);
+void add_identify_commands(Registry& registry);
+void add_plan_commands(Registry& registry);
 
 }  // namespace difr::app

@@ -43,6 +43,8 @@ int main(int argc, char** argv) {
   difr::app::add_recompute_commands(registry);
   difr::app::add_decide_commands(registry);
   difr::app::add_diagnose_commands(registry);
+  difr::app::add_identify_commands(registry);
+  difr::app::add_plan_commands(registry);
   difr::app::add_report_commands(registry);
   difr::app::add_inspect_commands(registry);
   try {

@@ -2,10 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include <optional>
 
 #include "core/sampling/profile.h"
 #include "core/util/error.h"
+#include "core/verdict/case_identify.h"
 
 namespace difr {
 namespace {
@@ -29,6 +30,46 @@ std::string caveat_of(std::size_t retokenised, std::size_t seedless, std::size_t
   return {};
 }
 
+constexpr double kDeclaredFits = 0.6;  // chance matches some 20-30 %, heavily quantised weights still 85 %
+
+double exact_share(const ScoredProvider& scored) {
+  std::size_t tokens = 0, exact = 0;
+  for (const auto& request : scored.requests)
+    for (const auto flags : request.scores.flags) {
+      if (flags & (TokenFlag::refused | TokenFlag::no_noise)) continue;
+      ++tokens;
+      exact += (flags & TokenFlag::exact_match) != 0;
+    }
+  return tokens ? static_cast<double>(exact) / static_cast<double>(tokens) : 0;
+}
+
+/// `profile` null: the stored scores stand, without noise. `from_evidence`: another profile than the stored scores' own.
+ScoredProvider score_under(const CaseFile& file, const RunRow& run, const ProviderRow& provider, const SamplerProfile* profile,
+                           bool from_evidence, const ScoreOptions& score) {
+  ScoredProvider scored;
+  scored.provider_id = provider.id;
+  scored.name = provider.config.name;
+  scored.sampling = provider.config.sampling;
+  scored.sampler = profile ? std::string(profile->id) : provider.config.sampler;
+  std::size_t retokenised = 0, seedless = 0, missing = 0, total = 0;
+  file.for_each_claim(provider.id, [&](Claim&& claim) {
+    ++total;
+    retokenised += claim.ids_origin == IdsOrigin::retokenised;
+    seedless += !claim.seed && !claim.sampling.greedy();
+    std::optional<TokenScores> scores;
+    if (profile && (from_evidence || filters(claim.sampling))) {
+      if (const auto evidence = file.evidence(run.id, claim.id)) scores = score_evidence(claim, *evidence, *profile, score);
+    } else {
+      scores = file.scores(run.id, claim.id);
+    }
+    if (scores) scored.requests.push_back({claim.id, claim.external_id, std::move(*scores)});
+    else ++missing;
+    return true;
+  });
+  scored.caveat = caveat_of(retokenised, seedless, missing, total);
+  return scored;
+}
+
 }  // namespace
 
 RunRow require_run(const CaseFile& file) {
@@ -39,36 +80,32 @@ RunRow require_run(const CaseFile& file) {
 }
 
 ScoredProvider load_scored_provider(const CaseFile& file, const RunRow& run, const ProviderRow& provider, const ScoreOptions& score) {
-  ScoredProvider scored;
-  scored.provider_id = provider.id;
-  scored.name = provider.config.name;
-  scored.sampling = provider.config.sampling;
-  scored.sampler = provider.config.sampling.greedy() ? "greedy" : provider.config.sampler;
-  const SamplerProfile* profile = find_profile(scored.sampler);
-  std::size_t retokenised = 0, seedless = 0, missing = 0, total = 0;
-  file.for_each_claim(provider.id, [&](Claim&& claim) {
-    ++total;
-    retokenised += claim.ids_origin == IdsOrigin::retokenised;
-    seedless += !claim.seed && !claim.sampling.greedy();
-    RequestScores request{claim.id, claim.external_id, {}};
-    if (profile && filters(claim.sampling)) {
-      if (auto evidence = file.evidence(run.id, claim.id)) {
-        request.scores = score_evidence(claim, *evidence, *profile, score);
-        scored.requests.push_back(std::move(request));
-        return true;
-      }
-    } else if (auto stored = file.scores(run.id, claim.id)) {
-      request.scores = std::move(*stored);
-      scored.requests.push_back(std::move(request));
-      return true;
+  const bool greedy = provider.config.sampling.greedy();
+  const SamplerProfile* declared = find_profile(greedy ? "greedy" : provider.config.sampler);
+  if (declared && !reproducible(*declared)) declared = nullptr;
+  ScoredProvider scored = score_under(file, run, provider, declared, false, score);
+  // Greedy decoding has no noise to mistake, and a declared sampler that explains the tokens needs no search.
+  if (!scored.caveat.empty() || greedy || (declared && exact_share(scored) >= kDeclaredFits)) return scored;
+
+  IdentifyOptions identify;
+  if (score.noise_sigma > 0) identify.noise_sigma = score.noise_sigma;
+  const Identification found = identify_provider(file, run, provider, identify);
+  if (found.conclusion == Conclusion::unique && !found.candidates.empty()) {
+    const auto& best = found.candidates.front();
+    const SamplerProfile* profile = find_profile(best.profile);
+    if (profile && profile != declared && best.match_rate > 0.5) {
+      scored = score_under(file, run, provider, profile, true, score);
+      if (declared)
+        scored.caveat = fmt::format("the log declares the sampler {}, but its tokens follow {} ({:.1f} % of {} tokens match)", declared->id,
+                                    profile->id, 100 * best.match_rate, best.tokens);
+      return scored;
     }
-    ++missing;
-    return true;
-  });
-  scored.caveat = caveat_of(retokenised, seedless, missing, total);
-  if (scored.caveat.empty() && !profile)
-    scored.caveat = scored.sampler.empty() ? "the log declares no sampler"
-                                           : fmt::format("the declared sampler '{}' is not one this version can reproduce", scored.sampler);
+  }
+  if (!declared)
+    scored.caveat = fmt::format("{}; no known sampler explains these tokens: {}",
+                                provider.config.sampler.empty() ? "the log declares no sampler"
+                                                                : "the declared sampler '" + provider.config.sampler + "' is not one this version can reproduce",
+                                found.text);
   return scored;
 }
 
