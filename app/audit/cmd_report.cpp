@@ -45,7 +45,10 @@ int run_report(const GlobalOptions& options, ReportArguments arguments) {
   const auto tokenizer_path = options.model / "tokenizer.json";
   if (!options.model.empty() && std::filesystem::exists(tokenizer_path)) {
     tokenizer = TokenizerText::load(tokenizer_path);
-    arguments.report.token_text = [&](TokenId id) { return tokenizer->bytes(id); };
+    arguments.report.token_text = [&](TokenId id) {
+      const auto bytes = tokenizer->bytes(id);
+      return bytes ? std::string(*bytes) : fmt::format("#{}", id);
+    };
   }
   const auto model = build_report_model(file, arguments.report);
   const auto files = write_report(model, arguments.out, {}, arguments.signing_key);
