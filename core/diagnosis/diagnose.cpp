@@ -143,7 +143,7 @@ Knob sigma_knob(double honest) {
 
 std::vector<Candidate> seeded_candidates(const DiagnosisOptions& o, std::span<const float> noise, double declared_temperature) {
   Hypothesis honest;
-  honest.sigma = o.honest_sigma;
+  honest.sigma = honest.edge_sigma = o.honest_sigma;
   honest.corruption = o.honest_corruption;
   std::vector<Candidate> all;
   all.push_back({ExplanationKind::honest, honest, {}, noise, 0, 0, {},
@@ -186,7 +186,7 @@ std::vector<Candidate> seeded_candidates(const DiagnosisOptions& o, std::span<co
 std::vector<Candidate> seedless_candidates(const DiagnosisOptions& o) {
   Hypothesis blind;
   blind.choice = Hypothesis::Choice::unseeded;
-  blind.sigma = o.honest_sigma;
+  blind.sigma = blind.edge_sigma = o.honest_sigma;
   blind.corruption = o.honest_corruption;
   Hypothesis other = blind;
   other.corruption = 0.05;
@@ -205,7 +205,7 @@ std::vector<Candidate> seedless_candidates(const DiagnosisOptions& o) {
 /// The same seeds with another filter; the grid's size is paid for.
 std::vector<Candidate> filter_candidates(const CandidateTable& table, const DiagnosisOptions& o, std::span<const float> noise, const Rows& all) {
   Hypothesis best, base;
-  base.sigma = o.honest_sigma;
+  base.sigma = base.edge_sigma = o.honest_sigma;
   base.corruption = o.honest_corruption;
   double top = -INFINITY;
   int tried = 0;
@@ -302,7 +302,7 @@ Diagnosis diagnose(std::string provider, std::span<const DiagnosisRequest> reque
     if (!found || found->match < kRuleFits) return;
     store = candidate_noise(table, requests, *found->rule.profile, found->rule.rule, found->rule.shift);
     Hypothesis h;
-    h.sigma = options.honest_sigma;
+    h.sigma = h.edge_sigma = options.honest_sigma;
     h.corruption = options.honest_corruption;
     candidates.push_back({kind, h, {}, store, 1, std::log(static_cast<double>(found->tried)), {{name, found->match, found->match, found->match, found->rule.name}},
                           [text](auto) { return text; }, separates});

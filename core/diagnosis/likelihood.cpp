@@ -27,46 +27,65 @@ double log_sum_exp_at(const CandidateTable& table, std::size_t i, double tempera
   return top / temperature + std::log(sum);
 }
 
-/// Lowest logit that surely passes the filters, within `slack` logits, and the lowest that may pass.
-struct Cut {
+/// What the filters leave. `cut`: lowest logit that passes. `sure`: lowest that passes whatever honest noise does to the
+/// cut. `admitted`: probability scale (0..1) that the claimed token passes, though it may stand below the cut.
+struct Filter {
+  double cut = -kInf;
   double sure = -kInf;
-  double possible = -kInf;
+  double admitted = 1;
 };
 
-Cut filter_cut(const CandidateTable& table, std::size_t i, const SamplingParams& sampling, const Hypothesis& h, double temperature, double slack) {
+/// Noise of the cumulative mass M of a set under independent entry noise; docs/sampling.md derives it.
+double mass_noise(double mass, double squares_inside, double squares_total, double sigma_over_t) {
+  const double outside = std::max(0.0, squares_total - squares_inside);
+  return sigma_over_t * std::sqrt((1 - mass) * (1 - mass) * squares_inside + mass * mass * outside);
+}
+
+Filter make_filter(const CandidateTable& table, std::size_t i, const SamplingParams& sampling, const Hypothesis& h, double temperature, double sigma) {
   const int k = h.top_k >= 0 ? h.top_k : sampling.top_k;
   const double p = h.top_p >= 0 ? h.top_p : sampling.top_p;
   const auto z = table.logits(i);
-  double cut = -kInf;
-  if (k > 0 || p < 1.0) {
-    std::vector<float> sorted(z.begin(), z.end());
-    std::sort(sorted.begin(), sorted.end(), std::greater<>());
-    if (k > 0 && static_cast<std::size_t>(k) <= sorted.size()) cut = sorted[static_cast<std::size_t>(k) - 1];
-    if (p < 1.0) {
-      // vLLM's top-p runs on what top-k left, renormalised.
-      double total = 0, mass = 0;
-      const double lse = log_sum_exp_at(table, i, temperature);
-      if (cut > -kInf) {
-        for (const float x : sorted)
-          if (x >= cut) total += std::exp(x / temperature - lse);
-      } else {
-        total = 1.0;
-      }
-      for (const float x : sorted) {
-        if (x < cut) break;
-        mass += std::exp(x / temperature - lse) / total;
-        if (mass >= p) {
-          cut = std::max(cut, static_cast<double>(x));
-          break;
-        }
-      }
-    }
+  if (k <= 0 && p >= 1.0 && sampling.min_p <= 0) return {};
+  const double edge = 4 * std::numbers::sqrt2 * h.edge_sigma;
+  const double width = std::numbers::sqrt2 * std::max(sigma, 1e-6);
+  Filter filter;
+  std::vector<float> sorted(z.begin(), z.end());
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  if (k > 0 && static_cast<std::size_t>(k) <= sorted.size()) {
+    filter.cut = sorted[static_cast<std::size_t>(k) - 1];
+    filter.sure = filter.cut + edge;
   }
-  if (sampling.min_p > 0) {
-    const double top = *std::max_element(z.begin(), z.end());
-    cut = std::max(cut, top + temperature * std::log(sampling.min_p));
+  if (sampling.min_p > 0) filter.cut = std::max(filter.cut, sorted.front() + temperature * std::log(sampling.min_p));
+  filter.sure = std::max(filter.sure, filter.cut > -kInf ? filter.cut + edge : -kInf);
+  filter.admitted = z[0] >= filter.cut ? 1.0 : 2 * phi((z[0] - filter.cut) / width);
+  if (p >= 1.0) return filter;
+  // vLLM's top-p runs on what top-k left, renormalised.
+  const double lse = log_sum_exp_at(table, i, temperature);
+  double total = 0, squares = 0;
+  for (const float x : sorted) {
+    if (x < filter.cut) break;
+    const double q = std::exp(x / temperature - lse);
+    total += q;
+    squares += q * q;
   }
-  return {cut + slack, cut - slack};
+  if (!(filter.cut > -kInf)) total = 1;  // the tail outside the candidates counts too
+  squares /= total * total;
+  double mass = 0, inside = 0, cut = -kInf, sure = -kInf, claimed = 1;
+  for (const float x : sorted) {
+    if (x < filter.cut) break;
+    const double noise = mass_noise(std::min(mass, 1.0), inside, squares, 1 / temperature);
+    if (mass < p) cut = x;
+    if (mass < p - 4 * h.edge_sigma * noise) sure = x;
+    if (x == z[0] && mass >= p) claimed = 2 * phi((p - mass) / std::max(sigma * noise, 1e-9));
+    const double q = std::exp(x / temperature - lse) / total;
+    mass += q;
+    inside += q * q;
+  }
+  if (z[0] < cut) claimed = std::max(claimed == 1 ? 0.0 : claimed, 2 * phi((z[0] - cut) / width));
+  filter.cut = std::max(filter.cut, cut);
+  filter.sure = std::max(filter.sure, std::max(sure, cut > -kInf ? std::min<double>(cut + edge, sorted.front()) : -kInf));
+  filter.admitted *= std::min(1.0, claimed);
+  return filter;
 }
 
 double blind(const CandidateTable& table, std::size_t i, const Hypothesis& h, double temperature) {
@@ -75,12 +94,14 @@ double blind(const CandidateTable& table, std::size_t i, const Hypothesis& h, do
   return (table.rank[i] < 20 ? 0.95 / 20 : 0.0) + 0.05 * flattened;
 }
 
-/// Probability that slot 0 has the largest perturbed score, when every entry carries N(0, sigma²) of its own.
-double win_probability(std::span<const float> z, std::span<const float> g, double temperature, double sigma, const Cut& cut) {
-  if (z[0] < cut.possible) return 0;
+/// Probability that slot 0 has the largest perturbed score, when every entry carries N(0, sigma²) of its own. Entries that the
+/// engine may have dropped at the filter's edge do not compete; a claimed token outside must have been let in by the noise.
+double win_probability(std::span<const float> z, std::span<const float> g, double temperature, double sigma, const Filter& filter) {
   const bool noisy = !g.empty();
+  const double width = std::numbers::sqrt2 * std::max(sigma, 1e-6);
+  const double admitted = filter.admitted;
   const auto score = [&](std::size_t v) { return z[v] + (noisy ? temperature * g[v] : 0.0); };
-  const auto competes = [&](std::size_t v) { return v == 0 || z[v] >= cut.sure; };
+  const auto competes = [&](std::size_t v) { return v == 0 || (z[v] > -kInf && z[v] >= filter.sure); };
   double best = -kInf, second = -kInf;
   for (std::size_t v = 0; v < z.size(); ++v) {
     if (!competes(v)) continue;
@@ -88,8 +109,7 @@ double win_probability(std::span<const float> z, std::span<const float> g, doubl
     if (s > best) second = std::exchange(best, s);
     else if (s > second) second = s;
   }
-  if (!std::isfinite(second)) return 1;
-  const double width = std::numbers::sqrt2 * std::max(sigma, 1e-6);
+  if (!std::isfinite(second)) return admitted;
   const double own = score(0);
   const double claimed = phi((own == best ? own - second : own - best) / width);
   double sum = 0;
@@ -99,7 +119,7 @@ double win_probability(std::span<const float> z, std::span<const float> g, doubl
     if (best - s > 8 * width) continue;
     sum += phi((s == best ? s - second : s - best) / width);
   }
-  return sum > 0 ? claimed / std::max(sum, claimed) : 0;
+  return sum > 0 ? admitted * claimed / std::max(sum, claimed) : 0;
 }
 
 double token_probability(const CandidateTable& table, std::span<const float> noise, const Hypothesis& h, std::size_t i) {
@@ -114,10 +134,9 @@ double token_probability(const CandidateTable& table, std::span<const float> noi
   if (h.choice == Hypothesis::Choice::argmax || (greedy && h.choice == Hypothesis::Choice::seeded)) {
     drawn = win_probability(z, {}, 1.0, sigma, {});
   } else if (h.choice == Hypothesis::Choice::unseeded) {
-    const Cut cut = filter_cut(table, i, sampling, h, temperature, 4 * std::numbers::sqrt2 * h.sigma);
-    drawn = z[0] >= cut.possible ? std::exp(z[0] / temperature - log_sum_exp_at(table, i, temperature)) : 0.0;
+    drawn = make_filter(table, i, sampling, h, temperature, h.sigma).admitted * std::exp(z[0] / temperature - log_sum_exp_at(table, i, temperature));
   } else if (!g.empty() && !std::isnan(g[0])) {
-    drawn = win_probability(z, g, temperature, sigma, filter_cut(table, i, sampling, h, temperature, 4 * std::numbers::sqrt2 * h.sigma));
+    drawn = win_probability(z, g, temperature, sigma, make_filter(table, i, sampling, h, temperature, sigma));
   }
   return (1 - h.corruption) * drawn + h.corruption * base;
 }
@@ -145,10 +164,10 @@ double match_rate(const CandidateTable& table, std::span<const float> noise, std
     if (std::isnan(g[0])) continue;
     const auto& sampling = *table.sampling[static_cast<std::size_t>(table.request[i])];
     const double temperature = std::max(sampling.temperature, 0.01);
-    const Cut cut = filter_cut(table, i, sampling, {}, temperature, 0.15);
+    const double cut = make_filter(table, i, sampling, {}, temperature, 0.03).sure;
     const double own = z[0] + temperature * g[0];
     bool wins = true;
-    for (std::size_t v = 1; v < z.size() && wins; ++v) wins = z[v] < cut.sure || z[v] + temperature * g[v] <= own;
+    for (std::size_t v = 1; v < z.size() && wins; ++v) wins = z[v] == -kInf || z[v] < cut || z[v] + temperature * g[v] <= own;
     hits += wins;
     ++seen;
   }

@@ -18,6 +18,7 @@ struct Hypothesis {
   Choice choice = Choice::seeded;
   double temperature_factor = 1.0;  ///< T used = declared T × factor
   double sigma = 0.03;              ///< logit noise per entry, logits
+  double edge_sigma = 0.03;         ///< honest noise: what may be dropped at a filter's edge, whatever sigma is
   double sigma_slope = 0.0;         ///< sigma grows to sigma·(1 + slope·t/100)
   double sigma_early = 0.0;         ///< extra width at the start: sigma + early·exp(−t/8)
   double corruption = 1e-4;         ///< share of tokens drawn blindly
