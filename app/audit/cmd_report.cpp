@@ -8,6 +8,7 @@
 #include "core/casefile/case_file.h"
 #include "core/report/bundle.h"
 #include "core/util/tokenizer_text.h"
+#include "core/verdict/case_pipeline.h"
 
 namespace difr::app {
 namespace {
@@ -28,7 +29,8 @@ struct VerifyArguments {
 /// bytes whenever it is printed.
 std::string case_moment(const CaseFile& file) {
   const auto trail = file.trail();
-  return trail.empty() ? std::string("1970-01-01T00:00:00Z") : trail.back().at;
+  // Seconds are enough for a date on paper.
+  return trail.empty() ? std::string("1970-01-01T00:00:00Z") : trail.back().at.substr(0, 19) + "Z";
 }
 
 Redaction parse_redaction(const std::string& name) {
@@ -41,6 +43,7 @@ int run_report(const GlobalOptions& options, ReportArguments arguments) {
   const auto file = CaseFile::open(options.require_case(), OpenMode::read_only);
   arguments.report.redaction = parse_redaction(arguments.redaction);
   if (arguments.report.created_at.empty()) arguments.report.created_at = case_moment(file);
+  arguments.report.decision = stored_decision_options(file);
   std::optional<TokenizerText> tokenizer;
   const auto tokenizer_path = options.model / "tokenizer.json";
   if (!options.model.empty() && std::filesystem::exists(tokenizer_path)) {
@@ -50,6 +53,7 @@ int run_report(const GlobalOptions& options, ReportArguments arguments) {
       return bytes ? std::string(*bytes) : fmt::format("#{}", id);
     };
   }
+  if (arguments.out.has_parent_path()) std::filesystem::create_directories(arguments.out.parent_path());
   const auto model = build_report_model(file, arguments.report);
   const auto files = write_report(model, arguments.out, {}, arguments.signing_key);
   if (options.json) {

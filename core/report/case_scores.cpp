@@ -1,28 +1,15 @@
 #include "core/report/case_scores.h"
 
 #include "core/sampling/profile.h"
-#include "core/scoring/token_difr.h"
+#include "core/verdict/case_pipeline.h"
 
 namespace difr::report {
-namespace {
-
-bool filters(const SamplingParams& s) {
-  return !s.greedy() && (s.top_k > 0 || s.top_p < 1 || s.min_p > 0);
-}
-
-}  // namespace
 
 std::optional<TokenScores> decided_scores(const CaseFile& file, std::int64_t run_id, const Claim& claim,
                                           const std::string& sampler, double noise_sigma) {
-  const SamplerProfile* profile = find_profile(sampler);
-  if (profile && filters(claim.sampling)) {
-    if (const auto evidence = file.evidence(run_id, claim.id)) {
-      ScoreOptions options;
-      options.noise_sigma = noise_sigma;
-      return score_evidence(claim, *evidence, *profile, options);
-    }
-  }
-  return file.scores(run_id, claim.id);
+  ScoreOptions options;
+  options.noise_sigma = noise_sigma;
+  return claim_scores(file, run_id, claim, find_profile(sampler), options);
 }
 
 ScoredProvider scored_provider(const CaseFile& file, std::int64_t run_id, const ProviderRow& provider,

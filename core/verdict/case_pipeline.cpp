@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "core/sampling/profile.h"
 #include "core/util/error.h"
@@ -30,6 +32,15 @@ std::string caveat_of(std::size_t retokenised, std::size_t seedless, std::size_t
   return {};
 }
 
+constexpr std::string_view kOptionsSetting = "decision.options";
+
+void store_options(CaseFile& file, const DecisionOptions& o) {
+  const nlohmann::json json{{"alpha", o.alpha},           {"warn_alpha", o.warn_alpha},       {"request_alpha", o.request_alpha},
+                            {"confidence", o.confidence}, {"clip_quantile", o.clip_quantile}, {"transfer_tolerance", o.transfer_tolerance},
+                            {"resamples", o.resamples},   {"seed", o.seed}};
+  file.set_setting(kOptionsSetting, json.dump());
+}
+
 constexpr double kDeclaredFits = 0.6;  // chance matches some 20-30 %, heavily quantised weights still 85 %
 
 double exact_share(const ScoredProvider& scored) {
@@ -43,9 +54,8 @@ double exact_share(const ScoredProvider& scored) {
   return tokens ? static_cast<double>(exact) / static_cast<double>(tokens) : 0;
 }
 
-/// `profile` null: the stored scores stand, without noise. `from_evidence`: another profile than the stored scores' own.
 ScoredProvider score_under(const CaseFile& file, const RunRow& run, const ProviderRow& provider, const SamplerProfile* profile,
-                           bool from_evidence, const ScoreOptions& score) {
+                           const ScoreOptions& score) {
   ScoredProvider scored;
   scored.provider_id = provider.id;
   scored.name = provider.config.name;
@@ -56,13 +66,7 @@ ScoredProvider score_under(const CaseFile& file, const RunRow& run, const Provid
     ++total;
     retokenised += claim.ids_origin == IdsOrigin::retokenised;
     seedless += !claim.seed && !claim.sampling.greedy();
-    std::optional<TokenScores> scores;
-    if (profile && (from_evidence || filters(claim.sampling))) {
-      if (const auto evidence = file.evidence(run.id, claim.id)) scores = score_evidence(claim, *evidence, *profile, score);
-    } else {
-      scores = file.scores(run.id, claim.id);
-    }
-    if (scores) scored.requests.push_back({claim.id, claim.external_id, std::move(*scores)});
+    if (auto scores = claim_scores(file, run.id, claim, profile, score)) scored.requests.push_back({claim.id, claim.external_id, std::move(*scores)});
     else ++missing;
     return true;
   });
@@ -79,11 +83,38 @@ RunRow require_run(const CaseFile& file) {
   return *run;
 }
 
+std::optional<TokenScores> claim_scores(const CaseFile& file, std::int64_t run_id, const Claim& claim, const SamplerProfile* profile,
+                                        const ScoreOptions& score) {
+  if (!profile) return file.scores(run_id, claim.id);
+  if (!filters(claim.sampling))
+    if (auto stored = file.scores(run_id, claim.id, profile->id)) return stored;
+  const auto evidence = file.evidence(run_id, claim.id);
+  if (!evidence) return std::nullopt;
+  return score_evidence(claim, *evidence, *profile, score);
+}
+
+DecisionOptions stored_decision_options(const CaseFile& file) {
+  DecisionOptions options;
+  const auto text = file.setting(kOptionsSetting);
+  if (!text) return options;
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  if (!json.is_object()) throw bad_input(file.path().string(), "setting decision.options is not readable", "decide again");
+  options.alpha = json.value("alpha", options.alpha);
+  options.warn_alpha = json.value("warn_alpha", options.warn_alpha);
+  options.request_alpha = json.value("request_alpha", options.request_alpha);
+  options.confidence = json.value("confidence", options.confidence);
+  options.clip_quantile = json.value("clip_quantile", options.clip_quantile);
+  options.transfer_tolerance = json.value("transfer_tolerance", options.transfer_tolerance);
+  options.resamples = json.value("resamples", options.resamples);
+  options.seed = json.value("seed", options.seed);
+  return options;
+}
+
 ScoredProvider load_scored_provider(const CaseFile& file, const RunRow& run, const ProviderRow& provider, const ScoreOptions& score) {
   const bool greedy = provider.config.sampling.greedy();
   const SamplerProfile* declared = find_profile(greedy ? "greedy" : provider.config.sampler);
   if (declared && !reproducible(*declared)) declared = nullptr;
-  ScoredProvider scored = score_under(file, run, provider, declared, false, score);
+  ScoredProvider scored = score_under(file, run, provider, declared, score);
   // Greedy decoding has no noise to mistake, and a declared sampler that explains the tokens needs no search.
   if (!scored.caveat.empty() || greedy || (declared && exact_share(scored) >= kDeclaredFits)) return scored;
 
@@ -94,7 +125,7 @@ ScoredProvider load_scored_provider(const CaseFile& file, const RunRow& run, con
     const auto& best = found.candidates.front();
     const SamplerProfile* profile = find_profile(best.profile);
     if (profile && profile != declared && best.match_rate > 0.5) {
-      scored = score_under(file, run, provider, profile, true, score);
+      scored = score_under(file, run, provider, profile, score);
       if (declared)
         scored.caveat = fmt::format("the log declares the sampler {}, but its tokens follow {} ({:.1f} % of {} tokens match)", declared->id,
                                     profile->id, 100 * best.match_rate, best.tokens);
@@ -129,6 +160,7 @@ CaseDecision decide_case(CaseFile& file, const PipelineOptions& options) {
     if (provider.role == ProviderRole::subject) subjects.push_back(load_scored_provider(file, result.run, provider, score));
   result.decisions = decide(result.calibration, subjects, options.decision);
   result.calibration.id = file.store_calibration(result.run.id, result.calibration);
+  store_options(file, options.decision);
   file.store_decisions(result.run.id, result.calibration.id, result.decisions.providers, result.decisions.requests);
   file.append_trail("difr-audit", "decide",
                     fmt::format("run {}, calibration {}, {} providers, alpha {}", result.run.id, result.calibration.id,

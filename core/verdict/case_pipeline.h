@@ -3,7 +3,7 @@
 // which calibration. Reads and writes the case file; every formula is in core/scoring and core/verdict/decide.h.
 
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +25,14 @@ struct CaseDecision {
   Calibration calibration;
   Decisions decisions;
 };
+
+/// Scores of one claim under `profile` (null: the stored ones, without noise). Filtered sampling is scored from evidence
+/// with the tolerance of `score`; other scores are the exact stored ones where they were made under that profile.
+[[nodiscard]] std::optional<TokenScores> claim_scores(const CaseFile& file, std::int64_t run_id, const Claim& claim,
+                                                      const SamplerProfile* profile, const ScoreOptions& score);
+
+/// The options under which the stored decisions were made; defaults when none are stored.
+[[nodiscard]] DecisionOptions stored_decision_options(const CaseFile& file);
 
 /// Scores of one provider from a finished run. Filtered sampling (top-k, top-p, min-p) is re-scored from evidence under
 /// `score`, because the tolerance at the filter's edge comes from the calibration; else the exact stored scores serve.
