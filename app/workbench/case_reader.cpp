@@ -10,7 +10,8 @@ views::Problem to_problem(const std::exception& error, const QString& where) {
     problem.where = QString::fromStdString(known->where());
     problem.remedy = QString::fromStdString(known->remedy());
     // what() repeats place and remedy; the list has columns for them.
-    if (problem.message.startsWith(problem.where + QStringLiteral(": "))) problem.message.remove(0, problem.where.size() + 2);
+    if (problem.message.startsWith(problem.where + QStringLiteral(": ")))
+      problem.message.remove(0, problem.where.size() + 2);
     const QString tail = QStringLiteral(" (%1)").arg(problem.remedy);
     if (!problem.remedy.isEmpty() && problem.message.endsWith(tail)) problem.message.chop(tail.size());
   }

@@ -25,7 +25,8 @@ std::shared_ptr<const views::CaseOverview> read_overview(const CaseFile& file) {
   out->run = file.latest_run();
   for (const ProviderDecision& decision : out->decisions) {
     views::ProviderScores scores{decision.provider_id, {}};
-    for (const RequestDecision& request : file.request_decisions(decision.provider_id)) scores.scores.push_back(request.score);
+    for (const RequestDecision& request : file.request_decisions(decision.provider_id))
+      scores.scores.push_back(request.score);
     out->scores.push_back(std::move(scores));
   }
   const auto calibrations = file.calibrations();
@@ -43,9 +44,11 @@ std::shared_ptr<const views::CaseOverview> read_overview(const CaseFile& file) {
   return out;
 }
 
-std::shared_ptr<const views::RequestDetail> read_request(const CaseFile& file, std::int64_t id, TokenizerCache& tokenizers, const QString& model_dir) {
+std::shared_ptr<const views::RequestDetail> read_request(const CaseFile& file, std::int64_t id,
+                                                         TokenizerCache& tokenizers, const QString& model_dir) {
   auto claim = file.claim(id);
-  if (!claim) throw bad_input(file.path().string(), "request " + std::to_string(id) + " does not exist", "reload the case");
+  if (!claim)
+    throw bad_input(file.path().string(), "request " + std::to_string(id) + " does not exist", "reload the case");
   auto out = std::make_shared<views::RequestDetail>();
   out->claim = std::move(*claim);
   const auto provider = file.provider(out->claim.provider_id);
@@ -74,7 +77,8 @@ std::shared_ptr<const views::RequestDetail> read_request(const CaseFile& file, s
   }
   const std::string remembered = file.setting("model_dir").value_or(std::string());
   const QString dir = !remembered.empty() ? QString::fromStdString(remembered) : model_dir;
-  if (!dir.isEmpty()) out->tokenizer = tokenizers.get(QDir(dir).filePath(QStringLiteral("tokenizer.json")).toStdString());
+  if (!dir.isEmpty())
+    out->tokenizer = tokenizers.get(QDir(dir).filePath(QStringLiteral("tokenizer.json")).toStdString());
   // Before the first recomputation nobody has named a model; the bundled one recognises its own logs.
   if (!out->tokenizer && provider && provider->config.model == demo_model_name)
     out->tokenizer = tokenizers.get(demo_dir().filePath(QStringLiteral("model/tokenizer.json")).toStdString());
@@ -113,18 +117,20 @@ void CaseService::open(const QString& path, bool create) {
   }
   // The first question proves that the file opens; until then the case before stays in view.
   opening_reader_ = std::make_unique<CaseReader>(file);
-  opening_reader_->ask<bool>(this, [](const CaseFile&) { return true; }, [this, absolute, file](tl::expected<bool, views::Problem> reply) {
-    if (!reply) {
-      emit problem(reply.error());
-      return;
-    }
-    quick_ = std::move(opening_reader_);
-    slow_ = std::make_unique<CaseReader>(file);
-    overview_.reset();
-    path_ = absolute;
-    open_ = true;
-    emit opened();
-  });
+  opening_reader_->ask<bool>(
+      this, [](const CaseFile&) { return true; },
+      [this, absolute, file](tl::expected<bool, views::Problem> reply) {
+        if (!reply) {
+          emit problem(reply.error());
+          return;
+        }
+        quick_ = std::move(opening_reader_);
+        slow_ = std::make_unique<CaseReader>(file);
+        overview_.reset();
+        path_ = absolute;
+        open_ = true;
+        emit opened();
+      });
 }
 
 void CaseService::close() {
@@ -139,26 +145,43 @@ void CaseService::close() {
 void CaseService::load_overview(QObject* context, views::Reply<std::shared_ptr<const views::CaseOverview>> reply) {
   if (!open_) return;
   if (overview_) {
-    QMetaObject::invokeMethod(this, [context = QPointer<QObject>(context), reply, overview = overview_] { if (context) reply(overview); }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        this,
+        [context = QPointer<QObject>(context), reply, overview = overview_] {
+          if (context) reply(overview);
+        },
+        Qt::QueuedConnection);
     return;
   }
-  slow_->ask<std::shared_ptr<const views::CaseOverview>>(context, read_overview, [this, reply = std::move(reply)](auto answer) {
-    if (answer) overview_ = *answer;
-    reply(std::move(answer));
-  });
+  slow_->ask<std::shared_ptr<const views::CaseOverview>>(context, read_overview,
+                                                         [this, reply = std::move(reply)](auto answer) {
+                                                           if (answer) overview_ = *answer;
+                                                           reply(std::move(answer));
+                                                         });
 }
 
-void CaseService::load_page(QObject* context, const RequestQuery& query, views::Reply<std::vector<RequestSummary>> reply) {
-  if (open_) quick_->ask<std::vector<RequestSummary>>(context, [query](const CaseFile& file) { return file.request_page(query); }, std::move(reply));
+void CaseService::load_page(QObject* context, const RequestQuery& query,
+                            views::Reply<std::vector<RequestSummary>> reply) {
+  if (open_)
+    quick_->ask<std::vector<RequestSummary>>(
+        context, [query](const CaseFile& file) { return file.request_page(query); }, std::move(reply));
 }
 
 void CaseService::count(QObject* context, const RequestQuery& query, views::Reply<std::int64_t> reply) {
-  if (open_) slow_->ask<std::int64_t>(context, [query](const CaseFile& file) { return file.request_count(query); }, std::move(reply));
+  if (open_)
+    slow_->ask<std::int64_t>(
+        context, [query](const CaseFile& file) { return file.request_count(query); }, std::move(reply));
 }
 
-void CaseService::load_request(QObject* context, std::int64_t id, views::Reply<std::shared_ptr<const views::RequestDetail>> reply) {
+void CaseService::load_request(QObject* context, std::int64_t id,
+                               views::Reply<std::shared_ptr<const views::RequestDetail>> reply) {
   if (!open_) return;
-  quick_->ask<std::shared_ptr<const views::RequestDetail>>(context, [id, tokenizers = tokenizers_, dir = model_dir_](const CaseFile& file) { return read_request(file, id, *tokenizers, dir); }, std::move(reply));
+  quick_->ask<std::shared_ptr<const views::RequestDetail>>(
+      context,
+      [id, tokenizers = tokenizers_, dir = model_dir_](const CaseFile& file) {
+        return read_request(file, id, *tokenizers, dir);
+      },
+      std::move(reply));
 }
 
 void CaseService::announce_change() {

@@ -31,6 +31,7 @@ class CaseService final : public views::CaseSource {
   [[nodiscard]] QString path() const override { return path_; }
   void open(const QString& path, bool create) override;
   void close() override;
+  void reload() override { announce_change(); }
 
   void load_overview(QObject* context, views::Reply<std::shared_ptr<const views::CaseOverview>> reply) override;
   void load_page(QObject* context, const RequestQuery& query, views::Reply<std::vector<RequestSummary>> reply) override;

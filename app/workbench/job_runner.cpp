@@ -1,6 +1,6 @@
 #include "app/workbench/job_runner.h"
 
-#include <QFile>
+#include <QDir>
 #include <QFileInfo>
 #include <algorithm>
 #include <limits>
@@ -17,7 +17,10 @@ constexpr std::int64_t issues_reported = 20;
 }  // namespace
 
 JobRunner::JobRunner(CaseService& cases, QObject* parent) : JobService(parent), cases_(cases) {
-  results_ = std::make_shared<JobQueue<std::int64_t>>([this] { QMetaObject::invokeMethod(this, [this] { import_finished(); }, Qt::QueuedConnection); });
+  results_ = std::make_shared<JobQueue<std::int64_t>>([this] {
+    QMetaObject::invokeMethod(
+        this, [this] { import_finished(); }, Qt::QueuedConnection);
+  });
   poll_.setInterval(150);
   connect(&poll_, &QTimer::timeout, this, &JobRunner::import_progress);
 }
@@ -63,27 +66,33 @@ void JobRunner::import_logs(const QStringList& logs, ProviderRole role) {
   if (cases_.is_open()) return queue_all(cases_.path());
   // Dropping a log must work without questions first: the case goes where the user's cases lie.
   const QString stem = QFileInfo(logs.front()).completeBaseName();
-  const QString path = case_folder().filePath(QStringLiteral("%1 %2.difr").arg(stem, QDateTime::currentDateTime().toString(QStringLiteral("yyyy-MM-dd HHmmss"))));
-  connect(&cases_, &views::CaseSource::opened, this, [queue_all, path] { queue_all(path); }, Qt::SingleShotConnection);
+  const QString path = case_folder().filePath(
+      QStringLiteral("%1 %2.difr")
+          .arg(stem, QDateTime::currentDateTime().toString(QStringLiteral("yyyy-MM-dd HHmmss"))));
+  connect(
+      &cases_, &views::CaseSource::opened, this, [queue_all, path] { queue_all(path); }, Qt::SingleShotConnection);
   cases_.open(path, true);
 }
 
 void JobRunner::queue_import(const QString& case_path, const QString& log_path, ProviderRole role) {
   Entry& entry = add(tr("Import %1").arg(QFileInfo(log_path).fileName()), QStringLiteral("bytes"));
   entry.begin = [this, case_path, log_path, role](Entry& own) {
-    auto input = std::make_shared<const ImportInput>(ImportInput{case_path.toStdString(), log_path.toStdString(), role});
+    auto input =
+        std::make_shared<const ImportInput>(ImportInput{case_path.toStdString(), log_path.toStdString(), role});
     imported_ = std::make_shared<Imported>();
-    import_ = std::make_unique<Job<std::int64_t>>(own.info.id, input, results_, [out = imported_](const ImportInput& in, std::stop_token stop, JobProgress& progress) {
-      CaseFile file = CaseFile::open(in.case_path, OpenMode::create_or_open);
-      ImportOptions options;
-      options.role = in.role;
-      out->result = import_log(file, in.log, options, stop, [&](std::int64_t done, std::int64_t total) {
-        progress.done = done;
-        progress.total = total;
-      });
-      out->issues = file.issues_page(out->result.source_id, 0, issues_reported);
-      return out->result.source_id;
-    });
+    import_ = std::make_unique<Job<std::int64_t>>(
+        own.info.id, input, results_,
+        [out = imported_](const ImportInput& in, std::stop_token stop, JobProgress& progress) {
+          CaseFile file = CaseFile::open(in.case_path, OpenMode::create_or_open);
+          ImportOptions options;
+          options.role = in.role;
+          out->result = import_log(file, in.log, options, stop, [&](std::int64_t done, std::int64_t total) {
+            progress.done = done;
+            progress.total = total;
+          });
+          out->issues = file.issues_page(out->result.source_id, 0, issues_reported);
+          return out->result.source_id;
+        });
     poll_.start();
   };
 }
@@ -123,8 +132,10 @@ void JobRunner::import_finished() {
   if (imported.result.already_known) log(tr("This log is in the case already: the same bytes were imported before."));
   log(tr("%1 records accepted, %2 rejected").arg(imported.result.accepted).arg(imported.result.rejected));
   for (const SourceIssue& issue : imported.issues) {
-    const QString place = issue.record >= 0 ? tr("%1, record %2").arg(current_->info.title).arg(issue.record) : current_->info.title;
-    const Problem found{issue.rejected ? Problem::Severity::error : Problem::Severity::warning, place, QString::fromStdString(issue.message), QString::fromStdString(issue.remedy)};
+    const QString place =
+        issue.record >= 0 ? tr("%1, record %2").arg(current_->info.title).arg(issue.record) : current_->info.title;
+    const Problem found{issue.rejected ? Problem::Severity::error : Problem::Severity::warning, place,
+                        QString::fromStdString(issue.message), QString::fromStdString(issue.remedy)};
     log(QStringLiteral("%1: %2").arg(place, found.message));
     emit problem(found);
   }
@@ -135,9 +146,22 @@ void JobRunner::recompute(const views::RecomputeRequest& request) {
   if (!cases_.is_open()) return;
   const QString case_path = cases_.path();
   cases_.set_model_dir(request.model_dir);
-  QStringList arguments{QStringLiteral("worker"), QStringLiteral("--case"), case_path, QStringLiteral("--model"), request.model_dir, QStringLiteral("--dtype"), request.dtype};
-  for (const std::int64_t id : request.provider_ids) arguments << QStringLiteral("--provider-id") << QString::number(id);
-  Entry& entry = add(tr("Recompute %1 (%2)").arg(QFileInfo(case_path).completeBaseName(), request.dtype), tr("requests"));
+  QStringList arguments{QStringLiteral("worker"), QStringLiteral("--case"),  case_path,    QStringLiteral("--model"),
+                        request.model_dir,        QStringLiteral("--dtype"), request.dtype};
+  for (const std::int64_t id : request.provider_ids)
+    arguments << QStringLiteral("--provider-id") << QString::number(id);
+  // So that the next session, and the reader of tokens, know where the reference lies. SQLite waits its turn.
+  remember_ = std::make_unique<Job<std::int64_t>>(
+      0,
+      std::make_shared<const std::pair<std::string, std::string>>(case_path.toStdString(),
+                                                                  request.model_dir.toStdString()),
+      std::make_shared<JobQueue<std::int64_t>>(),
+      [](const std::pair<std::string, std::string>& in, std::stop_token, JobProgress&) {
+        CaseFile::open(in.first, OpenMode::read_write).set_setting("model_dir", in.second);
+        return std::int64_t{0};
+      });
+  Entry& entry =
+      add(tr("Recompute %1 (%2)").arg(QFileInfo(case_path).completeBaseName(), request.dtype), tr("requests"));
   entry.on_done = [this, case_path] { queue_decide(case_path); };
   queue_child(entry, arguments);
   emit changed();
@@ -147,37 +171,45 @@ void JobRunner::recompute(const views::RecomputeRequest& request) {
 void JobRunner::queue_decide(const QString& case_path) {
   Entry& entry = add(tr("Decide"), {});
   entry.answers = {QStringLiteral("1")};  // a fail verdict is an answer
-  queue_child(entry, {QStringLiteral("decide"), QStringLiteral("--case"), case_path, QStringLiteral("--auto"), QStringLiteral("--json")});
+  queue_child(entry, {QStringLiteral("decide"), QStringLiteral("--case"), case_path, QStringLiteral("--json")});
   emit changed();
 }
 
 void JobRunner::open_demo() {
   const QString path = case_folder().filePath(QStringLiteral("demo.difr"));
-  const QString marker = path + QStringLiteral(".unfinished");
-  if (QFileInfo::exists(path) && !QFileInfo::exists(marker)) return cases_.open(path, false);
-  if (std::ranges::any_of(entries_, [](const Entry& e) { return e.info.active() && e.info.unit == QLatin1String("demo"); })) return;
-  QFile(marker).open(QIODevice::WriteOnly);
-  Entry& entry = add(tr("Demo case: import, recompute, decide"), tr("requests"));
-  entry.answers = {QStringLiteral("1")};
-  entry.on_event = [this, path](const QJsonObject& line) {
-    // From the first batch on there is something to look at.
-    if (line.value(QLatin1String("event")) == QLatin1String("start") && cases_.path() != path) cases_.open(path, false);
+  const auto complete = [this, path] {
+    cases_.load_overview(this, [this, path](tl::expected<std::shared_ptr<const views::CaseOverview>, Problem> reply) {
+      if (!reply || cases_.path() != path ||
+          std::ranges::any_of(entries_, [](const Entry& entry) { return entry.info.active(); }))
+        return;
+      const QFileInfoList logs = QDir(demo_dir().filePath(QStringLiteral("logs")))
+                                     .entryInfoList({QStringLiteral("*.json")}, QDir::Files, QDir::Name);
+      // Every step is resumable, so what a cancelled demo left behind is simply gone over again.
+      if (static_cast<qsizetype>((*reply)->decisions.size()) + 1 >= logs.size() && !logs.isEmpty()) return;
+      for (const QFileInfo& log : logs)
+        queue_import(
+            path, log.filePath(),
+            log.baseName() == QLatin1String("honest-calibration") ? ProviderRole::calibration : ProviderRole::subject);
+      recompute({demo_dir().filePath(QStringLiteral("model")), QStringLiteral("fp32"), {}});
+    });
   };
-  entry.on_done = [this, path, marker] {
-    QFile::remove(marker);
-    if (cases_.path() != path) cases_.open(path, false);
-  };
-  queue_child(entry, {QStringLiteral("demo"), QStringLiteral("--case"), path});
-  emit changed();
-  start_next();
+  if (cases_.path() == path) return complete();
+  connect(&cases_, &views::CaseSource::opened, this, complete, Qt::SingleShotConnection);
+  cases_.open(path, true);
 }
 
 void JobRunner::queue_child(Entry& entry, const QStringList& arguments) {
   entry.begin = [this, arguments](Entry& own) {
     const QString program = audit_program();
     if (program.isEmpty()) {
-      emit problem({Problem::Severity::error, QStringLiteral("difr-audit"), tr("The worker program was not found."), tr("Install difr-audit beside difr-workbench or on the PATH.")});
-      QMetaObject::invokeMethod(this, [this, id = own.info.id] { if (current_ && current_->info.id == id) finish(JobState::failed); }, Qt::QueuedConnection);
+      emit problem({Problem::Severity::error, QStringLiteral("difr-audit"), tr("The worker program was not found."),
+                    tr("Install difr-audit beside difr-workbench or on the PATH.")});
+      QMetaObject::invokeMethod(
+          this,
+          [this, id = own.info.id] {
+            if (current_ && current_->info.id == id) finish(JobState::failed);
+          },
+          Qt::QueuedConnection);
       return;
     }
     child_ = std::make_unique<ChildProcess>();
@@ -209,7 +241,6 @@ void JobRunner::child_event(const QJsonObject& line) {
   } else if (kind == QLatin1String("cancelled")) {
     cancelled_ = true;
   }
-  if (current_->on_event) current_->on_event(line);
   emit updated(info.id);
 }
 
@@ -224,8 +255,10 @@ void JobRunner::child_finished(int code, bool crashed) {
   if (answered && error_.isEmpty()) return finish(JobState::done);
   const QString said = !error_.isEmpty() ? error_ : words.join(QLatin1Char('\n'));
   emit problem({Problem::Severity::error, current_->info.title,
-                crashed ? tr("The worker process ended unexpectedly. %1").arg(said) : tr("The worker failed (exit code %1). %2").arg(code).arg(said),
-                crashed ? tr("Finished batches are kept: start Recompute again. If memory ran out, choose bf16.") : tr("The log on the Jobs page has the details.")});
+                crashed ? tr("The worker process ended unexpectedly. %1").arg(said)
+                        : tr("The worker failed (exit code %1). %2").arg(code).arg(said),
+                crashed ? tr("Finished batches are kept: start Recompute again. If memory ran out, choose bf16.")
+                        : tr("The log on the Jobs page has the details.")});
   finish(JobState::failed);
 }
 
@@ -278,7 +311,9 @@ void JobRunner::clear_finished() {
   std::erase_if(entries_, [](const Entry& entry) { return !entry.info.active(); });
   // erase moves elements: the running one has a new address.
   if (current_) {
-    const auto running = std::ranges::find_if(entries_, [](const Entry& e) { return e.info.state == JobState::running || e.info.state == JobState::cancelling; });
+    const auto running = std::ranges::find_if(entries_, [](const Entry& e) {
+      return e.info.state == JobState::running || e.info.state == JobState::cancelling;
+    });
     current_ = running == entries_.end() ? nullptr : &*running;
   }
   emit changed();

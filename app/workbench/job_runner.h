@@ -1,5 +1,5 @@
 #pragma once
-// The window's work, one job at a time: imports in a core Job, recomputation, decision and demo as child processes.
+// The window's work, one job at a time: imports in a core Job, recomputation and decision as child processes.
 
 #include <QTimer>
 #include <deque>
@@ -40,7 +40,6 @@ class JobRunner final : public views::JobService {
   struct Entry {
     views::JobInfo info;
     std::function<void(Entry&)> begin;
-    std::function<void(const QJsonObject&)> on_event;  ///< beyond progress and log
     std::function<void()> on_done;
     QStringList answers;  ///< exit codes that are an answer and no failure
   };
@@ -68,6 +67,7 @@ class JobRunner final : public views::JobService {
   std::shared_ptr<JobQueue<std::int64_t>> results_;
   std::shared_ptr<Imported> imported_;  ///< filled by the job, read once its result has arrived
   std::unique_ptr<Job<std::int64_t>> import_;
+  std::unique_ptr<Job<std::int64_t>> remember_;
   std::unique_ptr<ChildProcess> child_;
 };
 

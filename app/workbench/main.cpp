@@ -11,6 +11,7 @@
 #include "views/shell/main_window.h"
 #include "views/theme/icons.h"
 #include "views/theme/palette.h"
+#include "views/theme/style.h"
 
 using namespace difr;
 
@@ -24,23 +25,35 @@ int main(int argc, char** argv) {
   QApplication::setWindowIcon(views::app_icon());
 
   QCommandLineParser parser;
-  parser.setApplicationDescription(QCoreApplication::translate("main", "Find out whether an LLM provider ran what it declared.\nExample: difr-workbench case.difr"));
+  parser.setApplicationDescription(QCoreApplication::translate(
+      "main", "Find out whether an LLM provider ran what it declared.\nExample: difr-workbench case.difr"));
   parser.addHelpOption();
   parser.addVersionOption();
-  const QCommandLineOption demo(QStringLiteral("demo"), QCoreApplication::translate("main", "Open the bundled demo case."));
-  const QCommandLineOption shots(QStringLiteral("screenshots"), QCoreApplication::translate("main", "Write a picture of every page to DIR and quit."), QStringLiteral("DIR"));
-  const QCommandLineOption fresh(QStringLiteral("no-restore"), QCoreApplication::translate("main", "Do not reopen what was open last."));
-  const QCommandLineOption settings_file(QStringLiteral("settings"), QCoreApplication::translate("main", "Keep settings in FILE."), QStringLiteral("FILE"));
+  const QCommandLineOption demo(QStringLiteral("demo"),
+                                QCoreApplication::translate("main", "Open the bundled demo case."));
+  const QCommandLineOption shots(QStringLiteral("screenshots"),
+                                 QCoreApplication::translate("main", "Write a picture of every page to DIR and quit."),
+                                 QStringLiteral("DIR"));
+  const QCommandLineOption fresh(QStringLiteral("no-restore"),
+                                 QCoreApplication::translate("main", "Do not reopen what was open last."));
+  const QCommandLineOption settings_file(QStringLiteral("settings"),
+                                         QCoreApplication::translate("main", "Keep settings in FILE."),
+                                         QStringLiteral("FILE"));
   parser.addOptions({demo, shots, fresh, settings_file});
-  parser.addPositionalArgument(QStringLiteral("files"), QCoreApplication::translate("main", "A case (*.difr), or logs to import."), QStringLiteral("[case.difr | log...]"));
+  parser.addPositionalArgument(QStringLiteral("files"),
+                               QCoreApplication::translate("main", "A case (*.difr), or logs to import."),
+                               QStringLiteral("[case.difr | log...]"));
   parser.process(app);
 
   const workbench::SystemTheme system_theme;
-  QApplication::setStyle(QStringLiteral("Fusion"));
-  std::unique_ptr<QSettings> settings = parser.isSet(settings_file) ? std::make_unique<QSettings>(parser.value(settings_file), QSettings::IniFormat) : std::make_unique<QSettings>();
+  QApplication::setStyle(new views::HouseStyle);
+  std::unique_ptr<QSettings> settings =
+      parser.isSet(settings_file) ? std::make_unique<QSettings>(parser.value(settings_file), QSettings::IniFormat)
+                                  : std::make_unique<QSettings>();
   auto choice = static_cast<views::ThemeChoice>(settings->value(QStringLiteral("theme"), 0).toInt());
   const auto apply_theme = [&] {
-    const bool dark = choice == views::ThemeChoice::dark || (choice == views::ThemeChoice::system && system_theme.dark());
+    const bool dark =
+        choice == views::ThemeChoice::dark || (choice == views::ThemeChoice::system && system_theme.dark());
     QApplication::setPalette(views::house_palette(dark));
   };
   apply_theme();
@@ -57,14 +70,22 @@ int main(int argc, char** argv) {
   window.show();
 
   const QStringList files = parser.positionalArguments();
-  if (!files.isEmpty()) window.open_paths(files);
-  else if (parser.isSet(demo)) jobs.open_demo();
-  else if (!parser.isSet(fresh) && !parser.isSet(shots)) window.restore_session();
+  if (!files.isEmpty())
+    window.open_paths(files);
+  else if (parser.isSet(demo))
+    jobs.open_demo();
+  else if (!parser.isSet(fresh) && !parser.isSet(shots))
+    window.restore_session();
 
   if (parser.isSet(shots)) {
-    auto* camera = new workbench::Screenshots(window, cases, QDir(parser.value(shots)), [](bool dark) { QApplication::setPalette(views::house_palette(dark)); }, [] { QCoreApplication::exit(0); });
-    if (files.isEmpty() && !parser.isSet(demo)) QTimer::singleShot(0, camera, &workbench::Screenshots::start);
-    else QObject::connect(&cases, &views::CaseSource::opened, camera, &workbench::Screenshots::start, Qt::SingleShotConnection);
+    auto* camera = new workbench::Screenshots(
+        window, cases, QDir(parser.value(shots)),
+        [](bool dark) { QApplication::setPalette(views::house_palette(dark)); }, [] { QCoreApplication::exit(0); });
+    if (files.isEmpty() && !parser.isSet(demo))
+      QTimer::singleShot(0, camera, &workbench::Screenshots::start);
+    else
+      QObject::connect(&cases, &views::CaseSource::opened, camera, &workbench::Screenshots::start,
+                       Qt::SingleShotConnection);
   }
   return QApplication::exec();
 }

@@ -13,12 +13,14 @@ QString audit_program() {
 }
 
 QDir demo_dir() {
-  const QDir installed(QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("../share/difr-workbench/demo")));
+  const QDir installed(
+      QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("../share/difr-workbench/demo")));
   return installed.exists() ? installed : QDir(QStringLiteral(DIFR_SOURCE_DEMO));
 }
 
 QDir case_folder() {
-  const QDir folder(QDir(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation)).filePath(QStringLiteral("cases")));
+  const QDir folder(
+      QDir(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation)).filePath(QStringLiteral("cases")));
   folder.mkpath(QStringLiteral("."));
   return folder;
 }

@@ -9,8 +9,14 @@ namespace {
 constexpr int settle_ms = 700;  // a page reads in the background; a picture taken earlier would show it half filled
 }
 
-Screenshots::Screenshots(views::MainWindow& window, views::CaseSource& cases, QDir folder, std::function<void(bool)> set_theme, std::function<void()> done)
-    : QObject(&window), window_(window), cases_(cases), folder_(std::move(folder)), set_theme_(std::move(set_theme)), done_(std::move(done)) {}
+Screenshots::Screenshots(views::MainWindow& window, views::CaseSource& cases, QDir folder,
+                         std::function<void(bool)> set_theme, std::function<void()> done)
+    : QObject(&window),
+      window_(window),
+      cases_(cases),
+      folder_(std::move(folder)),
+      set_theme_(std::move(set_theme)),
+      done_(std::move(done)) {}
 
 void Screenshots::start() {
   folder_.mkpath(QStringLiteral("."));
@@ -20,22 +26,24 @@ void Screenshots::start() {
         set_theme_(dark);
         window_.navigation().go(at);
       });
-      steps_.emplace_back([this, name, dark] { grab(QStringLiteral("%1-%2").arg(name, dark ? QStringLiteral("dark") : QStringLiteral("light"))); });
+      steps_.emplace_back([this, name, dark] {
+        grab(QStringLiteral("%1-%2").arg(name, dark ? QStringLiteral("dark") : QStringLiteral("light")));
+      });
     }
   };
   if (!cases_.is_open()) {
     picture({views::page_id::welcome}, views::page_id::welcome);
     return next();
   }
-  // The flagged request with the largest score is the one worth a picture.
+  // The first flagged request shows marks among honest tokens; the worst one would be all marks.
   RequestQuery query;
-  query.sort = RequestSort::mean_margin;
-  query.descending = true;
+  query.flagged_only = true;
   query.limit = 1;
   cases_.load_page(this, query, [this, picture](tl::expected<std::vector<RequestSummary>, views::Problem> reply) {
     for (const views::PageSpec& spec : window_.pages()) {
       views::Location at{spec.id};
-      if (spec.id == views::page_id::request && reply && !reply->empty()) at.request_id = reply->front().id;
+      if (reply && !reply->empty() && spec.id == views::page_id::request) at.request_id = reply->front().id;
+      if (reply && !reply->empty() && spec.id == views::page_id::requests) at.provider_id = reply->front().provider_id;
       picture(at, spec.id);
     }
     next();

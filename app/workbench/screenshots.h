@@ -12,7 +12,8 @@ namespace difr::workbench {
 class Screenshots final : public QObject {
   Q_OBJECT
  public:
-  Screenshots(views::MainWindow& window, views::CaseSource& cases, QDir folder, std::function<void(bool dark)> set_theme, std::function<void()> done);
+  Screenshots(views::MainWindow& window, views::CaseSource& cases, QDir folder,
+              std::function<void(bool dark)> set_theme, std::function<void()> done);
   void start();
 
  private:

@@ -28,7 +28,8 @@ SystemTheme::SystemTheme(QObject* parent)
     : QObject(parent), platform_dark_(views::is_dark(QGuiApplication::palette())), dark_(platform_dark_) {
   QDBusConnection bus = QDBusConnection::sessionBus();
   if (!bus.isConnected()) return;
-  bus.connect(service, object, interface, QStringLiteral("SettingChanged"), this, SLOT(setting_changed(QString, QString, QDBusVariant)));
+  bus.connect(service, object, interface, QStringLiteral("SettingChanged"), this,
+              SLOT(setting_changed(QString, QString, QDBusVariant)));
   QDBusMessage question = QDBusMessage::createMethodCall(service, object, interface, QStringLiteral("Read"));
   question << appearance << scheme;
   // Asynchronously: a desktop without a portal would cost its time-out before the first paint.

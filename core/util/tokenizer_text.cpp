@@ -24,7 +24,11 @@ std::size_t utf8_length(std::string_view s) {
   if (s.empty()) return 0;
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char c = at(0);
-  const std::size_t n = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+  const std::size_t n = c < 0x80                ? 1
+                        : c >= 0xC2 && c < 0xE0 ? 2
+                        : c >= 0xE0 && c < 0xF0 ? 3
+                        : c >= 0xF0 && c < 0xF5 ? 4
+                                                : 0;
   if (n == 0 || s.size() < n) return 0;
   for (std::size_t i = 1; i < n; ++i)
     if ((at(i) & 0xC0) != 0x80) return 0;
@@ -36,10 +40,14 @@ std::size_t utf8_length(std::string_view s) {
 std::uint32_t code_point(std::string_view s) {
   const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(s[i])); };
   switch (s.size()) {
-    case 1: return at(0);
-    case 2: return (at(0) & 0x1F) << 6 | (at(1) & 0x3F);
-    case 3: return (at(0) & 0x0F) << 12 | (at(1) & 0x3F) << 6 | (at(2) & 0x3F);
-    default: return (at(0) & 0x07) << 18 | (at(1) & 0x3F) << 12 | (at(2) & 0x3F) << 6 | (at(3) & 0x3F);
+    case 1:
+      return at(0);
+    case 2:
+      return (at(0) & 0x1F) << 6 | (at(1) & 0x3F);
+    case 3:
+      return (at(0) & 0x0F) << 12 | (at(1) & 0x3F) << 6 | (at(2) & 0x3F);
+    default:
+      return (at(0) & 0x07) << 18 | (at(1) & 0x3F) << 12 | (at(2) & 0x3F) << 6 | (at(3) & 0x3F);
   }
 }
 
@@ -60,8 +68,10 @@ std::string from_byte_level(std::string_view token, const std::unordered_map<std
     const std::size_t n = std::max<std::size_t>(utf8_length(token), 1);
     const auto found = map.find(code_point(token.substr(0, n)));
     // A character outside the map (added by hand to a vocabulary) is meant literally.
-    if (found != map.end()) out += found->second;
-    else out += token.substr(0, n);
+    if (found != map.end())
+      out += found->second;
+    else
+      out += token.substr(0, n);
     token.remove_prefix(n);
   }
   return out;
@@ -103,7 +113,8 @@ bool mentions(dom::element element, std::string_view type) {
       std::string_view inner;
       if (!part["type"].get(inner) && inner == type) return true;
       std::string_view replaced;  // SentencePiece exports spell the metaspace as a Replace step
-      if (type == "Metaspace" && !inner.empty() && inner == "Replace" && !part["pattern"]["String"].get(replaced) && replaced == metaspace)
+      if (type == "Metaspace" && !inner.empty() && inner == "Replace" && !part["pattern"]["String"].get(replaced) &&
+          replaced == metaspace)
         return true;
     }
   }
@@ -125,7 +136,9 @@ TokenSpelling find_spelling(dom::element root) {
 }  // namespace
 
 TokenizerText::Entry& TokenizerText::slot(std::int64_t id, const std::string& where) {
-  if (id < 0 || id > max_id) throw bad_input(where, fmt::format("token id {} is out of range", id), "check that this is the model's tokenizer.json");
+  if (id < 0 || id > max_id)
+    throw bad_input(where, fmt::format("token id {} is out of range", id),
+                    "check that this is the model's tokenizer.json");
   if (static_cast<std::size_t>(id) >= entries_.size()) entries_.resize(static_cast<std::size_t>(id) + 1);
   return entries_[static_cast<std::size_t>(id)];
 }
@@ -144,9 +157,12 @@ TokenizerText TokenizerText::parse(std::string_view json, const std::string& whe
   const auto map = byte_of_code_point();
   const auto decode = [&](std::string_view token) {
     switch (out.spelling_) {
-      case TokenSpelling::byte_level: return from_byte_level(token, map);
-      case TokenSpelling::metaspace: return from_metaspace(token);
-      case TokenSpelling::plain: break;
+      case TokenSpelling::byte_level:
+        return from_byte_level(token, map);
+      case TokenSpelling::metaspace:
+        return from_metaspace(token);
+      case TokenSpelling::plain:
+        break;
     }
     return std::string(token);
   };
@@ -168,7 +184,8 @@ TokenizerText TokenizerText::parse(std::string_view json, const std::string& whe
     std::int64_t id = 0;
     for (dom::element pair : list) {
       std::string_view token;
-      if (pair.at(0).get(token)) throw bad_input(where, fmt::format("model.vocab[{}] is not a [piece, score] pair", id), remedy);
+      if (pair.at(0).get(token))
+        throw bad_input(where, fmt::format("model.vocab[{}] is not a [piece, score] pair", id), remedy);
       put(id++, token);
     }
   } else {
@@ -180,7 +197,8 @@ TokenizerText TokenizerText::parse(std::string_view json, const std::string& whe
     for (dom::element item : added) {
       std::int64_t id = 0;
       std::string_view content;
-      if (item["id"].get(id) || item["content"].get(content)) throw bad_input(where, "added_tokens holds an entry without id or content", remedy);
+      if (item["id"].get(id) || item["content"].get(content))
+        throw bad_input(where, "added_tokens holds an entry without id or content", remedy);
       Entry& entry = out.slot(id, where);
       entry.bytes = std::string(content);  // added tokens are literal in every spelling
       entry.known = true;

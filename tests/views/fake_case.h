@@ -44,7 +44,8 @@ class FakeCase final : public views::CaseSource {
   QString path() const override { return open_ ? QStringLiteral("/cases/fake.difr") : QString(); }
   void open(const QString& file, bool) override {
     if (file.contains(QLatin1String("broken"))) {
-      emit problem({views::Problem::Severity::error, file, QStringLiteral("is no case file"), QStringLiteral("choose another")});
+      emit problem(
+          {views::Problem::Severity::error, file, QStringLiteral("is no case file"), QStringLiteral("choose another")});
       return;
     }
     open_ = true;
@@ -55,40 +56,52 @@ class FakeCase final : public views::CaseSource {
     emit closed();
   }
 
+  void reload() override { emit changed(); }
+
   void load_overview(QObject* context, views::Reply<std::shared_ptr<const views::CaseOverview>> reply) override {
     later(context, [this, reply] { reply(std::shared_ptr<const views::CaseOverview>(overview())); });
   }
-  void load_page(QObject* context, const RequestQuery& query, views::Reply<std::vector<RequestSummary>> reply) override {
+  void load_page(QObject* context, const RequestQuery& query,
+                 views::Reply<std::vector<RequestSummary>> reply) override {
     ++pages_asked;
     later(context, [this, query, reply] {
-      if (fail_pages) return reply(tl::unexpected(views::Problem{views::Problem::Severity::error, QStringLiteral("case"), QStringLiteral("disk gone"), {}}));
+      if (fail_pages)
+        return reply(tl::unexpected(
+            views::Problem{views::Problem::Severity::error, QStringLiteral("case"), QStringLiteral("disk gone"), {}}));
       reply(page(query));
     });
   }
   void count(QObject* context, const RequestQuery& query, views::Reply<std::int64_t> reply) override {
     later(context, [this, query, reply] { reply(static_cast<std::int64_t>(selected(query).size())); });
   }
-  void load_request(QObject* context, std::int64_t id, views::Reply<std::shared_ptr<const views::RequestDetail>> reply) override {
+  void load_request(QObject* context, std::int64_t id,
+                    views::Reply<std::shared_ptr<const views::RequestDetail>> reply) override {
     later(context, [this, id, reply] { reply(std::shared_ptr<const views::RequestDetail>(detail(id))); });
   }
 
   std::vector<RequestSummary> selected(const RequestQuery& query) const {
     std::vector<RequestSummary> out;
     for (const RequestSummary& row : rows) {
-      if (!query.provider_ids.empty() && std::ranges::find(query.provider_ids, row.provider_id) == query.provider_ids.end()) continue;
+      if (!query.provider_ids.empty() &&
+          std::ranges::find(query.provider_ids, row.provider_id) == query.provider_ids.end())
+        continue;
       if (row.external_id.find(query.external_id_contains) == std::string::npos) continue;
       if (query.flagged_only && !row.flagged) continue;
       out.push_back(row);
     }
     const auto key = [&](const RequestSummary& row) {
       switch (query.sort) {
-        case RequestSort::mean_margin: return row.mean_margin;
-        case RequestSort::output_tokens: return double(row.output_tokens);
-        default: return 0.0;
+        case RequestSort::mean_margin:
+          return row.mean_margin;
+        case RequestSort::output_tokens:
+          return double(row.output_tokens);
+        default:
+          return 0.0;
       }
     };
     if (query.sort != RequestSort::id)
-      std::ranges::stable_sort(out, [&](const auto& a, const auto& b) { return query.descending ? key(a) > key(b) : key(a) < key(b); });
+      std::ranges::stable_sort(
+          out, [&](const auto& a, const auto& b) { return query.descending ? key(a) > key(b) : key(a) < key(b); });
     return out;
   }
   std::vector<RequestSummary> page(const RequestQuery& query) const {

@@ -49,9 +49,11 @@ class TestModels : public QObject {
     QCOMPARE(*model.total(), std::int64_t(rows));
     QVERIFY(model.cached_rows() <= 8 * 2000);
     if (rows == 0) return;
-    QCOMPARE(model.index(0, RequestModel::external_id).data().toString(), rows > 1000 ? QStringLiteral("…") : QStringLiteral("q0"));
+    QCOMPARE(model.index(0, RequestModel::external_id).data().toString(),
+             rows > 1000 ? QStringLiteral("…") : QStringLiteral("q0"));
     QTRY_COMPARE(model.index(0, RequestModel::external_id).data().toString(), QStringLiteral("q0"));
-    QTRY_COMPARE(model.index(rows - 1, RequestModel::external_id).data().toString(), QStringLiteral("q%1").arg(rows - 1));
+    QTRY_COMPARE(model.index(rows - 1, RequestModel::external_id).data().toString(),
+                 QStringLiteral("q%1").arg(rows - 1));
     // Any evicted row comes back by itself, and is the right one.
     for (const int row : {rows / 2, rows / 3, 0})
       QTRY_COMPARE(model.index(row, RequestModel::external_id).data().toString(), QStringLiteral("q%1").arg(row));
@@ -178,7 +180,7 @@ class TestModels : public QObject {
     QCOMPARE(model.index(1, CandidateModel::mark).data().toString(), QStringLiteral("provider"));
     QCOMPARE(model.index(1, CandidateModel::token).data().toString(), QStringLiteral("#4"));
     model.set_position(detail, 5);
-    QCOMPARE(model.index(0, CandidateModel::mark).data().toString(), QStringLiteral("provider and reference"));
+    QCOMPARE(model.index(0, CandidateModel::mark).data().toString(), QStringLiteral("both"));
     for (const int outside : {-1, 40, 1'000'000}) {
       model.set_position(detail, outside);
       QCOMPARE(model.rowCount(), 0);
@@ -188,7 +190,8 @@ class TestModels : public QObject {
   void problems() {
     ProblemModel model;
     const QAbstractItemModelTester tester(&model, fatal);
-    for (int i = 0; i < 1005; ++i) model.add({Problem::Severity::error, QStringLiteral("file"), QStringLiteral("problem %1").arg(i), {}});
+    for (int i = 0; i < 1005; ++i)
+      model.add({Problem::Severity::error, QStringLiteral("file"), QStringLiteral("problem %1").arg(i), {}});
     QCOMPARE(model.rowCount(), 1000);
     model.add({Problem::Severity::error, QStringLiteral("file"), QStringLiteral("problem 1004"), {}});
     QCOMPARE(model.rowCount(), 1000);

@@ -103,14 +103,16 @@ class TestTour : public QObject {
     QTableView* requests = table(window, QStringLiteral("Requests"));
     QTRY_COMPARE(requests->model()->rowCount(), 200);
     for (auto* edit : window.findChildren<QLineEdit*>())
-      if (edit->accessibleName() == QLatin1String("Filter by request id")) QTest::keyClicks(edit, QStringLiteral("q29"));
+      if (edit->accessibleName() == QLatin1String("Filter by request id"))
+        QTest::keyClicks(edit, QStringLiteral("q29"));
     QTRY_COMPARE(requests->model()->rowCount(), 11);  // q29, q290 … q299
     requests->selectAll();
     QTest::keyClick(requests, Qt::Key_C, Qt::ControlModifier);
   }
 
   void palette_finds_commands_and_providers() {
-    QVERIFY(match_score(QStringLiteral("rec"), QStringLiteral("Recompute…")) > match_score(QStringLiteral("rec"), QStringLiteral("Recent trace c")) - 100);
+    QVERIFY(match_score(QStringLiteral("rec"), QStringLiteral("Recompute…")) >
+            match_score(QStringLiteral("rec"), QStringLiteral("Recent trace c")) - 100);
     QCOMPARE(match_score(QStringLiteral("xyz"), QStringLiteral("Recompute")), 0);
     FakeCase source(30);
     FakeJobs jobs;
@@ -171,7 +173,8 @@ class TestTour : public QObject {
     MainWindow window(source, jobs, *settings_, standard_pages());
     window.show();
     QMimeData data;
-    data.setUrls({QUrl::fromLocalFile(QStringLiteral("/logs/a.json")), QUrl::fromLocalFile(QStringLiteral("/logs/b.jsonl.gz"))});
+    data.setUrls(
+        {QUrl::fromLocalFile(QStringLiteral("/logs/a.json")), QUrl::fromLocalFile(QStringLiteral("/logs/b.jsonl.gz"))});
     QDragEnterEvent enter({5, 5}, Qt::CopyAction, &data, Qt::LeftButton, {});
     QApplication::sendEvent(&window, &enter);
     QVERIFY(enter.isAccepted());
@@ -241,7 +244,9 @@ class TestTour : public QObject {
       QAccessibleInterface* face = QAccessible::queryAccessibleInterface(widget);
       QVERIFY(face);
       const bool named = !face->text(QAccessible::Name).isEmpty();
-      QVERIFY2(named, qPrintable(QStringLiteral("%1 inside %2").arg(widget->metaObject()->className(), widget->parentWidget()->metaObject()->className())));
+      QVERIFY2(named, qPrintable(QStringLiteral("%1 inside %2")
+                                     .arg(widget->metaObject()->className(),
+                                          widget->parentWidget()->metaObject()->className())));
     }
   }
 };

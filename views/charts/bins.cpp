@@ -16,7 +16,9 @@ double ScoreBins::position(double score) const {
   return std::min(1 + std::log10(score / floor_) * per_decade_, static_cast<double>(count_));
 }
 
-double ScoreBins::edge(int bin) const { return bin <= 0 ? 0.0 : floor_ * std::pow(10.0, static_cast<double>(bin - 1) / per_decade_); }
+double ScoreBins::edge(int bin) const {
+  return bin <= 0 ? 0.0 : floor_ * std::pow(10.0, static_cast<double>(bin - 1) / per_decade_);
+}
 
 std::vector<double> ScoreBins::shares(std::span<const double> scores) const {
   std::vector<double> out(static_cast<std::size_t>(count_), 0.0);

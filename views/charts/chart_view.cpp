@@ -22,7 +22,9 @@ ChartView::ChartView(QWidget* parent) : QChartView(parent) {
   chart()->legend()->setMarkerShape(QLegend::MarkerShapeRectangle);
 }
 
-bool ChartView::dark() const { return is_dark(palette()); }
+bool ChartView::dark() const {
+  return is_dark(palette());
+}
 
 void ChartView::set_hint(const QString& hint) {
   hint_ = hint;
@@ -34,7 +36,9 @@ void ChartView::style_frame() {
   chart()->setBackgroundBrush(c.surface);
   chart()->setPlotAreaBackgroundVisible(false);
   chart()->legend()->setLabelColor(c.text);
-  chart()->legend()->setFont(font());
+  QFont legend_font = font();
+  legend_font.setPointSizeF(legend_font.pointSizeF() * 0.92);
+  chart()->legend()->setFont(legend_font);
   setBackgroundBrush(c.surface);
   for (QAbstractAxis* axis : chart()->axes()) style_axis(axis, axis->orientation() == Qt::Vertical);
 }

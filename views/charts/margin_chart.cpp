@@ -27,7 +27,7 @@ MarginChart::MarginChart(QWidget* parent) : ChartView(parent) {
   x_->setTitleText(tr("output token"));
   x_->setLabelFormat(QStringLiteral("%.0f"));
   y_ = new QValueAxis(this);
-  y_->setTitleText(tr("margin (logits)"));
+  y_->setTitleText(tr("logits"));
   y_->setLabelFormat(QStringLiteral("%.2g"));
   chart()->addAxis(x_, Qt::AlignBottom);
   chart()->addAxis(y_, Qt::AlignLeft);
@@ -71,8 +71,10 @@ void MarginChart::set_detail(std::shared_ptr<const RequestDetail> detail) {
       if (std::isnan(s.margin[t])) continue;
       const auto x = static_cast<double>(t);
       stems << QPointF(x, 0) << QPointF(x, height_of(t)) << QPointF(x, 0);
-      if (s.flags[t] & TokenFlag::filtered) outside << QPointF(x, top_ * 0.97);
-      else if (!(s.flags[t] & TokenFlag::exact_match) && !(s.flags[t] & TokenFlag::refused)) differs << QPointF(x, height_of(t));
+      if (s.flags[t] & TokenFlag::filtered)
+        outside << QPointF(x, top_ * 0.97);
+      else if (!(s.flags[t] & TokenFlag::exact_match) && !(s.flags[t] & TokenFlag::refused))
+        differs << QPointF(x, height_of(t));
     }
     y_->setRange(0, top_);
   } else {
@@ -87,10 +89,12 @@ void MarginChart::set_detail(std::shared_ptr<const RequestDetail> detail) {
   stems_->replace(stems);
   differs_->replace(differs);
   outside_->replace(outside);
-  const bool clip_visible = scored && detail_->clip > 0 && detail_->clip < top_;
-  clip_->replace(clip_visible ? QList<QPointF>{{-0.5, detail_->clip}, {static_cast<double>(n), detail_->clip}} : QList<QPointF>{});
+  const bool clip_visible = scored && detail_->clip > 0 && detail_->clip < top_ && detail_->clip > 0.02 * top_;
+  clip_->replace(clip_visible ? QList<QPointF>{{-0.5, detail_->clip}, {static_cast<double>(n), detail_->clip}}
+                              : QList<QPointF>{});
   for (QAbstractSeries* series : chart()->series())
-    for (QLegendMarker* marker : chart()->legend()->markers(series)) marker->setVisible(static_cast<QXYSeries*>(series)->count() > 0 && series != stems_);
+    for (QLegendMarker* marker : chart()->legend()->markers(series))
+      marker->setVisible(static_cast<QXYSeries*>(series)->count() > 0 && series != stems_);
   restyle();
 }
 
@@ -119,19 +123,25 @@ QString MarginChart::describe(const RequestDetail& detail, int position) {
   if (position < 0 || t >= detail.claim.output.size()) return {};
   const auto label = [&](TokenId id) { return token_label(detail.tokenizer.get(), id).toHtmlEscaped(); };
   QString html = tr("<b>Token %1</b>").arg(position);
-  const auto line = [&](const QString& name, const QString& value) { html += QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td><td><b>%2</b></td></tr>").arg(name, value); };
+  const auto line = [&](const QString& name, const QString& value) {
+    html += QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td><td><b>%2</b></td></tr>").arg(name, value);
+  };
   html += QStringLiteral("<table>");
   line(tr("claimed"), label(detail.claim.output[t]));
   if (detail.scores && t < detail.scores->size()) {
     const TokenScores& s = *detail.scores;
     line(tr("reference"), label(s.reference_token[t]));
-    const QString bound = s.flags[t] & TokenFlag::interval ? tr("%1 to %2").arg(format_margin(s.margin[t]), format_margin(s.margin_hi[t])) : format_margin(s.margin[t]);
+    const QString bound = s.flags[t] & TokenFlag::interval
+                              ? tr("%1 to %2").arg(format_margin(s.margin[t]), format_margin(s.margin_hi[t]))
+                              : format_margin(s.margin[t]);
     line(tr("margin"), bound);
     line(tr("gap"), format_margin(s.gap[t]));
     line(tr("logit rank"), QString::number(s.logit_rank[t] + 1));
-    line(tr("probability"), format_percent(std::exp(static_cast<double>(s.log_prob[t]))));
-    if (s.flags[t] & TokenFlag::filtered) line(tr("filter"), tr("outside, by %1 logits").arg(format_margin(s.filter_distance[t])));
-    else if (s.flags[t] & TokenFlag::filter_edge) line(tr("filter"), tr("on its edge"));
+    line(tr("probability"), format_probability(std::exp(static_cast<double>(s.log_prob[t]))));
+    if (s.flags[t] & TokenFlag::filtered)
+      line(tr("filter"), tr("outside, by %1 logits").arg(format_margin(s.filter_distance[t])));
+    else if (s.flags[t] & TokenFlag::filter_edge)
+      line(tr("filter"), tr("on its edge"));
     if (s.flags[t] & TokenFlag::refused) line(tr("row"), tr("refused: the reference's logits are not finite"));
     if (s.flags[t] & TokenFlag::no_noise) line(tr("seed"), tr("none declared"));
   }
@@ -145,8 +155,10 @@ void MarginChart::mouseMoveEvent(QMouseEvent* event) {
     hovered_ = position;
     viewport()->update();
   }
-  if (position >= 0) QToolTip::showText(event->globalPosition().toPoint(), describe(*detail_, position), this);
-  else QToolTip::hideText();
+  if (position >= 0)
+    QToolTip::showText(event->globalPosition().toPoint(), describe(*detail_, position), this);
+  else
+    QToolTip::hideText();
 }
 
 void MarginChart::leaveEvent(QEvent* event) {
@@ -163,12 +175,17 @@ void MarginChart::mousePressEvent(QMouseEvent* event) {
 void MarginChart::keyPressEvent(QKeyEvent* event) {
   const int last = detail_ && detail_->scores ? static_cast<int>(detail_->scores->size()) - 1 : -1;
   if (last >= 0) switch (event->key()) {
-    case Qt::Key_Left: return choose(std::max(selected_ - 1, 0));
-    case Qt::Key_Right: return choose(std::min(selected_ + 1, last));
-    case Qt::Key_Home: return choose(0);
-    case Qt::Key_End: return choose(last);
-    default: break;
-  }
+      case Qt::Key_Left:
+        return choose(std::max(selected_ - 1, 0));
+      case Qt::Key_Right:
+        return choose(std::min(selected_ + 1, last));
+      case Qt::Key_Home:
+        return choose(0);
+      case Qt::Key_End:
+        return choose(last);
+      default:
+        break;
+    }
   ChartView::keyPressEvent(event);
 }
 

@@ -44,7 +44,7 @@ void ScoreChart::add_histogram(const ScoreSeries& source, const ScoreBins& bins)
   auto* area = new QAreaSeries(top, base);
   top->setParent(area);
   base->setParent(area);
-  area->setName(tr("%1 (n = %2)").arg(source.name).arg(source.scores.size()));
+  area->setName(source.name);
   chart()->addSeries(area);
   area->attachAxis(x_);
   area->attachAxis(y_);
@@ -62,7 +62,8 @@ QLineSeries* ScoreChart::add_rule(double at, const QString& name) {
   return rule;
 }
 
-void ScoreChart::set_data(const ScoreSeries& trusted, const std::vector<ScoreSeries>& subjects, std::optional<double> threshold, const QString& statistic) {
+void ScoreChart::set_data(const ScoreSeries& trusted, const std::vector<ScoreSeries>& subjects,
+                          std::optional<double> threshold, const QString& statistic) {
   chart()->removeAllSeries();
   histograms_.clear();
   bin_texts_.clear();
@@ -77,32 +78,42 @@ void ScoreChart::set_data(const ScoreSeries& trusted, const std::vector<ScoreSer
   };
   widen(trusted);
   std::ranges::for_each(subjects, widen);
-  const bool empty = trusted.scores.empty() && std::ranges::all_of(subjects, [](const auto& s) { return s.scores.empty(); });
+  const bool empty =
+      trusted.scores.empty() && std::ranges::all_of(subjects, [](const auto& s) { return s.scores.empty(); });
   set_hint(empty ? tr("Request scores appear here once the case is recomputed.") : QString());
   if (empty) top = 0.1;
 
   // The mean margin of an honest request is around 1e-4 logits; ratios to an expectation live around 1.
   const bool logits = !statistic.contains(QLatin1String("expectation"));
-  x_->setTitleText(statistic.isEmpty() ? tr("score per request") : logits ? tr("%1 per request (logits)").arg(statistic) : tr("%1, per request").arg(statistic));
+  x_->setTitleText(statistic.isEmpty() ? tr("score per request")
+                   : logits            ? tr("%1 per request (logits)").arg(statistic)
+                                       : tr("%1, per request").arg(statistic));
   const ScoreBins bins(logits ? 1e-4 : 0.1, top, 6);
-  for (int b = 0; b < bins.count(); ++b) bin_texts_ << tr("<b>%1 – %2</b>").arg(format_margin(bins.edge(b)), format_margin(bins.edge(b + 1)));
+  for (int b = 0; b < bins.count(); ++b)
+    bin_texts_ << tr("<b>%1 – %2</b>").arg(format_margin(bins.edge(b)), format_margin(bins.edge(b + 1)));
   has_trusted_ = !trusted.scores.empty();
   if (has_trusted_) add_histogram(trusted, bins);
   for (const ScoreSeries& subject : subjects) add_histogram(subject, bins);
 
   double highest = 10;
   for (const QAbstractSeries* series : histograms_)
-    for (const QPointF& point : static_cast<const QAreaSeries*>(series)->upperSeries()->points()) highest = std::max(highest, point.y());
+    for (const QPointF& point : static_cast<const QAreaSeries*>(series)->upperSeries()->points())
+      highest = std::max(highest, point.y());
   y_->setRange(0, highest * 1.08);
   y_->applyNiceNumbers();
   x_->setRange(0, bins.count());
-  x_->append(QStringLiteral("0"), 0);
-  for (double edge = bins.floor(); bins.position(edge) < bins.count() - 0.01; edge *= 10) x_->append(QString::number(edge, 'g', 3), bins.position(edge));
+  // Two labels a decade; 0 itself is the left end.
+  for (double decade = bins.floor(); bins.position(decade) < bins.count() - 0.01; decade *= 10)
+    for (const double edge : {decade, 3 * decade})
+      if (bins.position(edge) < bins.count() - 0.01) x_->append(QString::number(edge, 'g', 3), bins.position(edge));
 
   for (std::size_t i = 0; i < subjects.size(); ++i)
     if (subjects[i].pooled && !subjects[i].scores.empty())
-      pooled_lines_.emplace_back(add_rule(bins.position(*subjects[i].pooled), tr("all tokens of %1: %2").arg(subjects[i].name, format_margin(*subjects[i].pooled))), static_cast<int>(i));
-  if (threshold) threshold_line_ = add_rule(bins.position(*threshold), tr("threshold for all tokens: %1").arg(format_margin(*threshold)));
+      pooled_lines_.emplace_back(
+          add_rule(bins.position(*subjects[i].pooled), tr("pooled %1").arg(format_margin(*subjects[i].pooled))),
+          static_cast<int>(i));
+  if (threshold)
+    threshold_line_ = add_rule(bins.position(*threshold), tr("threshold %1").arg(format_margin(*threshold)));
   restyle();
 }
 

@@ -26,7 +26,8 @@ class ScoreChart final : public ChartView {
  public:
   explicit ScoreChart(QWidget* parent = nullptr);
   /// `threshold` is drawn as a vertical line when present; `statistic` names the unit of all of them.
-  void set_data(const ScoreSeries& trusted, const std::vector<ScoreSeries>& subjects, std::optional<double> threshold, const QString& statistic);
+  void set_data(const ScoreSeries& trusted, const std::vector<ScoreSeries>& subjects, std::optional<double> threshold,
+                const QString& statistic);
 
  protected:
   void restyle() override;
@@ -39,7 +40,7 @@ class ScoreChart final : public ChartView {
   QCategoryAxis* x_;
   QValueAxis* y_;
   QLineSeries* threshold_line_ = nullptr;
-  std::vector<QAbstractSeries*> histograms_;  ///< trusted first
+  std::vector<QAbstractSeries*> histograms_;                ///< trusted first
   std::vector<std::pair<QLineSeries*, int>> pooled_lines_;  ///< with the index of their subject
   bool has_trusted_ = false;
   QStringList bin_texts_;

@@ -37,7 +37,7 @@ struct ProviderScores {
 struct CaseOverview {
   std::vector<ProviderRow> providers;
   std::vector<ProviderDecision> decisions;
-  std::vector<ProviderScores> scores;  ///< of decided providers
+  std::vector<ProviderScores> scores;                         ///< of decided providers
   std::map<std::string, std::vector<double>> trusted_scores;  ///< the calibration's request scores, per statistic
   std::vector<SourceRow> sources;
   std::vector<SourceIssue> issues;
@@ -56,8 +56,8 @@ struct RequestDetail {
   std::optional<Evidence> evidence;
   std::optional<TokenScores> scores;
   std::optional<RequestDecision> decision;
-  double clip = 0;                                ///< 0: no calibration yet
-  std::shared_ptr<const TokenizerText> tokenizer; ///< null: ids are shown as "#id"
+  double clip = 0;                                 ///< 0: no calibration yet
+  std::shared_ptr<const TokenizerText> tokenizer;  ///< null: ids are shown as "#id"
 };
 
 template <class T>
@@ -74,11 +74,14 @@ class CaseSource : public QObject {
   /// Opens or (when `create`) makes a case; `opened` or `problem` follows.
   virtual void open(const QString& path, bool create) = 0;
   virtual void close() = 0;
+  /// Reads again, e.g. after another process has written; `changed` follows.
+  virtual void reload() = 0;
 
   virtual void load_overview(QObject* context, Reply<std::shared_ptr<const CaseOverview>> reply) = 0;
   virtual void load_page(QObject* context, const RequestQuery& query, Reply<std::vector<RequestSummary>> reply) = 0;
   virtual void count(QObject* context, const RequestQuery& query, Reply<std::int64_t> reply) = 0;
-  virtual void load_request(QObject* context, std::int64_t request_id, Reply<std::shared_ptr<const RequestDetail>> reply) = 0;
+  virtual void load_request(QObject* context, std::int64_t request_id,
+                            Reply<std::shared_ptr<const RequestDetail>> reply) = 0;
 
  signals:
   void opened();

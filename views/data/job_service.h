@@ -23,14 +23,16 @@ struct JobInfo {
   JobState state = JobState::queued;
   qint64 done = 0;
   qint64 total = 0;
-  double rate = 0;       ///< per second, in `rate_unit`
+  double rate = 0;  ///< per second, in `rate_unit`
   QString rate_unit;
   double eta_s = 0;
   QDateTime started;
   QDateTime finished;
   QStringList log;
 
-  [[nodiscard]] bool active() const { return state == JobState::queued || state == JobState::running || state == JobState::cancelling; }
+  [[nodiscard]] bool active() const {
+    return state == JobState::queued || state == JobState::running || state == JobState::cancelling;
+  }
 };
 
 struct RecomputeRequest {

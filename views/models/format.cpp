@@ -6,13 +6,22 @@
 
 namespace difr::views {
 
-QString dash() { return QStringLiteral("–"); }
+QString dash() {
+  return QStringLiteral("–");
+}
 
-QString format_count(qint64 n) { return QLocale().toString(n); }
+QString format_count(qint64 n) {
+  return QLocale().toString(n);
+}
 
 QString format_percent(double share) {
   if (std::isnan(share)) return dash();
   return QLocale().toString(100.0 * share, 'f', 2) + QStringLiteral(" %");
+}
+
+QString format_probability(double p) {
+  if (!(p < 1e-4) || p <= 0) return format_percent(p);
+  return QLocale().toString(p, 'e', 1).replace(QLatin1Char('-'), QChar(0x2212));
 }
 
 QString format_margin(double logits) {
@@ -20,7 +29,11 @@ QString format_margin(double logits) {
   if (std::isinf(logits)) return logits > 0 ? QStringLiteral("∞") : QStringLiteral("−∞");
   if (logits == 0) return QStringLiteral("0");
   const double size = std::abs(logits);
-  QString text = size < 1e-4 ? QLocale().toString(logits, 'e', 1) : QLocale().toString(logits, 'f', size < 0.1 ? 5 : size < 10 ? 3 : 1);
+  QString text = size < 1e-4 ? QLocale().toString(logits, 'e', 1)
+                             : QLocale().toString(logits, 'f',
+                                                  size < 0.1  ? 5
+                                                  : size < 10 ? 3
+                                                              : 1);
   return text.replace(QLatin1Char('-'), QChar(0x2212));
 }
 

@@ -49,17 +49,24 @@ QVariant ProblemModel::cell(int row, int column, int role) const {
     case Qt::ToolTipRole:
     case sort_role:
       switch (column) {
-        case message: return problem.message;
-        case where: return problem.where;
-        case remedy: return problem.remedy;
-        case time: return role == sort_role ? QVariant(problem.at) : QVariant(QLocale().toString(problem.at.time(), QLocale::ShortFormat));
-        default: return {};
+        case message:
+          return problem.message;
+        case where:
+          return problem.where;
+        case remedy:
+          return problem.remedy;
+        case time:
+          return role == sort_role ? QVariant(problem.at)
+                                   : QVariant(QLocale().toString(problem.at.time(), QLocale::ShortFormat));
+        default:
+          return {};
       }
     case Qt::DecorationRole:
       if (column != message) return {};
       if (problem.severity == Problem::Severity::error) return verdict_icon(Outcome::fail);
       return icon(problem.severity == Problem::Severity::warning ? QStringLiteral("problems") : QStringLiteral("note"));
-    default: return {};
+    default:
+      return {};
   }
 }
 

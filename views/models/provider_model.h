@@ -9,7 +9,21 @@ namespace difr::views {
 class ProviderModel final : public TableModel {
   Q_OBJECT
  public:
-  enum Column { verdict, name, exact_match, mean_margin, score, threshold, p_value, llr_p_value, requests, tokens, sampler, reason, column_count };
+  enum Column {
+    verdict,
+    name,
+    exact_match,
+    mean_margin,
+    score,
+    threshold,
+    p_value,
+    llr_p_value,
+    requests,
+    tokens,
+    sampler,
+    reason,
+    column_count
+  };
 
   explicit ProviderModel(QObject* parent = nullptr);
   void set_overview(std::shared_ptr<const CaseOverview> overview);

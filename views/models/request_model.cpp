@@ -31,22 +31,33 @@ std::vector<TableModel::Column> make_columns() {
 
 std::optional<RequestSort> sort_of(int column) {
   switch (column) {
-    case RequestModel::provider: return RequestSort::provider;
-    case RequestModel::external_id: return RequestSort::external_id;
-    case RequestModel::output_tokens: return RequestSort::output_tokens;
-    case RequestModel::exact_match: return RequestSort::exact_match;
-    case RequestModel::mean_margin: return RequestSort::mean_margin;
-    case RequestModel::max_margin: return RequestSort::max_margin;
-    case RequestModel::cross_entropy: return RequestSort::cross_entropy;
-    case RequestModel::p_value: return RequestSort::p_value;
-    default: return std::nullopt;
+    case RequestModel::provider:
+      return RequestSort::provider;
+    case RequestModel::external_id:
+      return RequestSort::external_id;
+    case RequestModel::output_tokens:
+      return RequestSort::output_tokens;
+    case RequestModel::exact_match:
+      return RequestSort::exact_match;
+    case RequestModel::mean_margin:
+      return RequestSort::mean_margin;
+    case RequestModel::max_margin:
+      return RequestSort::max_margin;
+    case RequestModel::cross_entropy:
+      return RequestSort::cross_entropy;
+    case RequestModel::p_value:
+      return RequestSort::p_value;
+    default:
+      return std::nullopt;
   }
 }
 
 }  // namespace
 
 RequestModel::RequestModel(QObject* parent, int page_size, int cached_pages)
-    : TableModel(make_columns(), parent), page_size_(std::max(page_size, 1)), cached_pages_(std::max(cached_pages, 2)) {}
+    : TableModel(make_columns(), parent),
+      page_size_(std::max(page_size, 1)),
+      cached_pages_(std::max(cached_pages, 2)) {}
 
 void RequestModel::set_source(CaseSource* source) {
   source_ = source;
@@ -81,7 +92,9 @@ void RequestModel::start_count() {
   });
 }
 
-bool RequestModel::canFetchMore(const QModelIndex& parent) const { return !parent.isValid() && !complete_ && !in_flight_; }
+bool RequestModel::canFetchMore(const QModelIndex& parent) const {
+  return !parent.isValid() && !complete_ && !in_flight_;
+}
 
 void RequestModel::fetchMore(const QModelIndex& parent) {
   if (canFetchMore(parent)) load(pages_.size());
@@ -91,13 +104,14 @@ void RequestModel::load(std::size_t page) {
   set_in_flight(true);
   RequestQuery query = query_;
   if (page > 0) query.after = pages_[page - 1].last;
-  source_->load_page(this, query, [this, page, generation = generation_](tl::expected<std::vector<RequestSummary>, Problem> reply) {
-    if (generation != generation_) return;
-    set_in_flight(false);
-    if (reply) return arrived(page, std::move(*reply));
-    complete_ = true;  // do not hammer a case that cannot be read
-    emit failed(reply.error());
-  });
+  source_->load_page(this, query,
+                     [this, page, generation = generation_](tl::expected<std::vector<RequestSummary>, Problem> reply) {
+                       if (generation != generation_) return;
+                       set_in_flight(false);
+                       if (reply) return arrived(page, std::move(*reply));
+                       complete_ = true;  // do not hammer a case that cannot be read
+                       emit failed(reply.error());
+                     });
 }
 
 void RequestModel::arrived(std::size_t page, std::vector<RequestSummary> rows) {
@@ -148,12 +162,15 @@ const RequestSummary* RequestModel::at(int row) const {
     // Painting must not start work; the next turn of the event loop does.
     if (first && !in_flight_) {
       auto* self = const_cast<RequestModel*>(this);
-      QMetaObject::invokeMethod(self, [self, generation = generation_] {
-        if (generation != self->generation_ || self->in_flight_ || !self->wanted_) return;
-        const std::size_t next = *self->wanted_;
-        self->wanted_.reset();
-        if (next < self->pages_.size() && self->pages_[next].rows.empty()) self->load(next);
-      }, Qt::QueuedConnection);
+      QMetaObject::invokeMethod(
+          self,
+          [self, generation = generation_] {
+            if (generation != self->generation_ || self->in_flight_ || !self->wanted_) return;
+            const std::size_t next = *self->wanted_;
+            self->wanted_.reset();
+            if (next < self->pages_.size() && self->pages_[next].rows.empty()) self->load(next);
+          },
+          Qt::QueuedConnection);
     }
     return nullptr;
   }
@@ -199,38 +216,67 @@ QVariant RequestModel::cell(int row, int column, int role) const {
   switch (role) {
     case Qt::DisplayRole:
       switch (column) {
-        case flag: return r->flagged ? tr("flagged") : QString();
-        case provider: return QString::fromStdString(r->provider);
-        case external_id: return r->choice > 0 ? tr("%1 (choice %2)").arg(QString::fromStdString(r->external_id)).arg(r->choice) : QString::fromStdString(r->external_id);
-        case output_tokens: return format_count(r->output_tokens);
-        case exact_match: return format_percent(r->exact_match);
-        case mean_margin: return format_margin(r->mean_margin);
-        case max_margin: return format_margin(r->max_margin);
-        case cross_entropy: return format_margin(r->cross_entropy);
-        case p_value: return format_p(r->p_value);
-        case q_value: return format_p(r->q_value);
-        case seed: return r->seed ? QVariant(QString::number(*r->seed)) : QVariant(dash());
-        default: return {};
+        case flag:
+          return r->flagged ? tr("flagged") : QString();
+        case provider:
+          return QString::fromStdString(r->provider);
+        case external_id:
+          return r->choice > 0 ? tr("%1 (choice %2)").arg(QString::fromStdString(r->external_id)).arg(r->choice)
+                               : QString::fromStdString(r->external_id);
+        case output_tokens:
+          return format_count(r->output_tokens);
+        case exact_match:
+          return format_percent(r->exact_match);
+        case mean_margin:
+          return format_margin(r->mean_margin);
+        case max_margin:
+          return format_margin(r->max_margin);
+        case cross_entropy:
+          return format_margin(r->cross_entropy);
+        case p_value:
+          return format_p(r->p_value);
+        case q_value:
+          return format_p(r->q_value);
+        case seed:
+          return r->seed ? QVariant(QString::number(*r->seed)) : QVariant(dash());
+        default:
+          return {};
       }
     case sort_role:
       switch (column) {
-        case flag: return r->flagged;
-        case output_tokens: return r->output_tokens;
-        case exact_match: return r->exact_match;
-        case mean_margin: return r->mean_margin;
-        case max_margin: return r->max_margin;
-        case cross_entropy: return r->cross_entropy;
-        case p_value: return r->p_value;
-        case q_value: return r->q_value;
-        case seed: return r->seed ? QVariant(static_cast<qlonglong>(*r->seed)) : QVariant();
-        case provider: return QString::fromStdString(r->provider);
-        case external_id: return QString::fromStdString(r->external_id);
-        default: return {};
+        case flag:
+          return r->flagged;
+        case output_tokens:
+          return r->output_tokens;
+        case exact_match:
+          return r->exact_match;
+        case mean_margin:
+          return r->mean_margin;
+        case max_margin:
+          return r->max_margin;
+        case cross_entropy:
+          return r->cross_entropy;
+        case p_value:
+          return r->p_value;
+        case q_value:
+          return r->q_value;
+        case seed:
+          return r->seed ? QVariant(static_cast<qlonglong>(*r->seed)) : QVariant();
+        case provider:
+          return QString::fromStdString(r->provider);
+        case external_id:
+          return QString::fromStdString(r->external_id);
+        default:
+          return {};
       }
-    case id_role: return static_cast<qlonglong>(r->id);
-    case Qt::DecorationRole: return column == flag && r->flagged ? QVariant(icon(QStringLiteral("flag"))) : QVariant();
-    case Qt::ForegroundRole: return scored || column <= output_tokens ? QVariant() : QVariant(colours(QGuiApplication::palette()).muted);
-    default: return {};
+    case id_role:
+      return static_cast<qlonglong>(r->id);
+    case Qt::DecorationRole:
+      return column == flag && r->flagged ? QVariant(icon(QStringLiteral("flag"))) : QVariant();
+    case Qt::ForegroundRole:
+      return scored || column <= output_tokens ? QVariant() : QVariant(colours(QGuiApplication::palette()).muted);
+    default:
+      return {};
   }
 }
 

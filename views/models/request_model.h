@@ -1,5 +1,6 @@
 #pragma once
-// The Requests table: keyset pages fetched in the background, a bounded cache of rows, anchors to refetch evicted pages.
+// The Requests table: keyset pages fetched in the background, a bounded cache of rows, anchors to refetch evicted
+// pages.
 
 #include <list>
 #include <optional>
@@ -12,7 +13,20 @@ namespace difr::views {
 class RequestModel final : public TableModel {
   Q_OBJECT
  public:
-  enum Column { flag, provider, external_id, output_tokens, exact_match, mean_margin, max_margin, cross_entropy, p_value, q_value, seed, column_count };
+  enum Column {
+    flag,
+    provider,
+    external_id,
+    output_tokens,
+    exact_match,
+    mean_margin,
+    max_margin,
+    cross_entropy,
+    p_value,
+    q_value,
+    seed,
+    column_count
+  };
 
   explicit RequestModel(QObject* parent = nullptr, int page_size = 200, int cached_pages = 64);
 
@@ -66,8 +80,8 @@ class RequestModel final : public TableModel {
   bool in_flight_ = false;
   std::optional<std::int64_t> total_;
   std::vector<Page> pages_;
-  mutable std::list<std::size_t> recent_;        ///< resident pages, most recently used first
-  mutable std::optional<std::size_t> wanted_;    ///< evicted page somebody looked at
+  mutable std::list<std::size_t> recent_;      ///< resident pages, most recently used first
+  mutable std::optional<std::size_t> wanted_;  ///< evicted page somebody looked at
 };
 
 }  // namespace difr::views

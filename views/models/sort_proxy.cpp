@@ -15,7 +15,8 @@ bool SortProxy::lessThan(const QModelIndex& left, const QModelIndex& right) cons
   const QVariant a = left.data(sortRole()), b = right.data(sortRole());
   if (a.typeId() == QMetaType::Double && b.typeId() == QMetaType::Double) {
     const double x = a.toDouble(), y = b.toDouble();
-    if (std::isnan(x) || std::isnan(y)) return sortOrder() == Qt::AscendingOrder ? !std::isnan(x) && std::isnan(y) : std::isnan(x) && !std::isnan(y);
+    if (std::isnan(x) || std::isnan(y))
+      return sortOrder() == Qt::AscendingOrder ? !std::isnan(x) && std::isnan(y) : std::isnan(x) && !std::isnan(y);
     return x < y;
   }
   return QSortFilterProxyModel::lessThan(left, right);

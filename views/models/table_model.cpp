@@ -20,14 +20,19 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
 
 QVariant TableModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (section < 0) return {};
-  if (orientation == Qt::Vertical) return role == Qt::DisplayRole && section < rows() ? QVariant(section + 1) : QVariant();
+  if (orientation == Qt::Vertical)
+    return role == Qt::DisplayRole && section < rows() ? QVariant(section + 1) : QVariant();
   if (section >= static_cast<int>(columns_.size())) return {};
   const Column& column = columns_[static_cast<std::size_t>(section)];
   switch (role) {
-    case Qt::DisplayRole: return column.title;
-    case Qt::ToolTipRole: return column.tip.isEmpty() ? column.title : column.tip;
-    case Qt::TextAlignmentRole: return static_cast<int>((column.numeric ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
-    default: return {};
+    case Qt::DisplayRole:
+      return column.title;
+    case Qt::ToolTipRole:
+      return column.tip.isEmpty() ? column.title : column.tip;
+    case Qt::TextAlignmentRole:
+      return static_cast<int>((column.numeric ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    default:
+      return {};
   }
 }
 
@@ -46,7 +51,9 @@ QString selection_as_text(const QAbstractItemView& view) {
   rows.erase(repeated.begin(), repeated.end());
 
   // Tabs and line ends inside a cell would shift everything after them when pasted.
-  const auto clean = [](QString text) { return text.replace(QLatin1Char('\t'), QLatin1Char(' ')).replace(QLatin1Char('\n'), QLatin1Char(' ')); };
+  const auto clean = [](QString text) {
+    return text.replace(QLatin1Char('\t'), QLatin1Char(' ')).replace(QLatin1Char('\n'), QLatin1Char(' '));
+  };
   QStringList lines, cells;
   for (const int c : shown) cells << clean(view.model()->headerData(c, Qt::Horizontal).toString());
   lines << cells.join(QLatin1Char('\t'));

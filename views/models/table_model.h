@@ -23,13 +23,16 @@ class TableModel : public QAbstractTableModel {
   };
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const final { return parent.isValid() ? 0 : rows(); }
-  [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const final { return parent.isValid() ? 0 : static_cast<int>(columns_.size()); }
+  [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const final {
+    return parent.isValid() ? 0 : static_cast<int>(columns_.size());
+  }
   [[nodiscard]] QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const final;
   [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const final;
   [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
 
  protected:
-  TableModel(std::vector<Column> columns, QObject* parent) : QAbstractTableModel(parent), columns_(std::move(columns)) {}
+  TableModel(std::vector<Column> columns, QObject* parent)
+      : QAbstractTableModel(parent), columns_(std::move(columns)) {}
 
   [[nodiscard]] virtual int rows() const = 0;
   /// Called for existing cells only. Alignment and accessible text have defaults; return {} for roles without meaning.

@@ -30,7 +30,8 @@ JobsPage::JobsPage(const PageContext& page_context, QWidget* parent) : Page(page
   head->addStretch();
   cancel_ = new QPushButton(tr("Cancel job"));
   cancel_->setShortcut(QKeySequence(Qt::CTRL | Qt::Key_Period));
-  cancel_->setToolTip(tr("Stops the selected job; finished batches are kept (%1)").arg(cancel_->shortcut().toString(QKeySequence::NativeText)));
+  cancel_->setToolTip(tr("Stops the selected job; finished batches are kept (%1)")
+                          .arg(cancel_->shortcut().toString(QKeySequence::NativeText)));
   auto* clear = new QPushButton(tr("Clear finished"));
   head->addWidget(cancel_);
   head->addWidget(clear);
@@ -64,7 +65,8 @@ JobsPage::JobsPage(const PageContext& page_context, QWidget* parent) : Page(page
   column->addWidget(split, 1);
 
   auto* empty = new EmptyState(QStringLiteral("jobs"));
-  empty->set_text(tr("No jobs yet"), tr("Imports and recomputations appear here with their progress. Drop a log onto the window, or recompute what the case holds."));
+  empty->set_text(tr("No jobs yet"), tr("Imports and recomputations appear here with their progress. Drop a log onto "
+                                        "the window, or recompute what the case holds."));
   empty->add_button(tr("Recompute…"), context().recompute);
   empty->add_button(tr("Import logs…"), context().import);
 

@@ -37,7 +37,7 @@ OverviewPage::OverviewPage(const PageContext& page_context, QWidget* parent) : P
   sorted_->setSourceModel(model_);
   table_ = new TableView;
   table_->set_up(sorted_, tr("Providers and verdicts"));
-  table_->set_widths({14, 26, 11, 11, 10, 10, 9, 9, 9, 9, 20, 40});
+  table_->set_widths({13, 24, 10, 11, 9, 9, 8, 8, 8, 8, 19, 40});
   table_->setSortingEnabled(true);
   table_->sortByColumn(ProviderModel::verdict, Qt::AscendingOrder);
   table_->setMinimumHeight(120);
@@ -55,15 +55,19 @@ OverviewPage::OverviewPage(const PageContext& page_context, QWidget* parent) : P
   verdict_->setMinimumWidth(300);
   lower->addWidget(chart_);
   lower->addWidget(verdict_);
+  lower->setSizes({560, 420});
   lower->setStretchFactor(0, 5);
   lower->setStretchFactor(1, 3);
   split->addWidget(lower);
+  split->setSizes({376, 290});
   split->setStretchFactor(0, 1);
   split->setStretchFactor(1, 1);
   column->addWidget(split, 1);
 
   auto* empty = new EmptyState(QStringLiteral("import"));
-  empty->set_text(tr("This case holds no logs yet"), tr("Drop provider logs onto the window. One log should come from a run you trust: thresholds rest on it."));
+  empty->set_text(
+      tr("This case holds no logs yet"),
+      tr("Drop provider logs onto the window. One log should come from a run you trust: thresholds rest on it."));
   empty->add_button(tr("Import logs…"), context().import);
 
   stack_ = new QStackedLayout(this);
@@ -90,8 +94,10 @@ void OverviewPage::arrive(const Location& location) {
 void OverviewPage::refresh() {
   if (!context().cases->is_open()) return show(nullptr);
   context().cases->load_overview(this, [this](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) {
-    if (reply) show(*reply);
-    else context().report(reply.error());
+    if (reply)
+      show(*reply);
+    else
+      context().report(reply.error());
   });
 }
 
@@ -110,18 +116,31 @@ void OverviewPage::show(std::shared_ptr<const CaseOverview> overview) {
     tokens += static_cast<std::size_t>(provider.output_tokens);
     requests += static_cast<std::size_t>(provider.requests);
   }
-  const auto with = [&](Outcome outcome) { return std::ranges::count(overview_->decisions, outcome, &ProviderDecision::verdict); };
-  summary_->setText(tr("%n provider(s)", nullptr, static_cast<int>(subjects)) + QStringLiteral("  ·  ") +
-                    (overview_->decisions.empty() ? tr("nothing decided yet") : tr("%1 fail, %2 undetermined, %3 pass").arg(with(Outcome::fail)).arg(with(Outcome::undetermined)).arg(with(Outcome::pass))) +
-                    QStringLiteral("  ·  ") + tr("%1 requests, %2 output tokens").arg(format_count(static_cast<qint64>(requests)), format_count(static_cast<qint64>(tokens))));
+  const auto with = [&](Outcome outcome) {
+    return std::ranges::count(overview_->decisions, outcome, &ProviderDecision::verdict);
+  };
+  summary_->setText((subjects == 1 ? tr("1 provider") : tr("%1 providers").arg(subjects)) + QStringLiteral("  ·  ") +
+                    (overview_->decisions.empty() ? tr("nothing decided yet")
+                                                  : tr("%1 fail, %2 undetermined, %3 pass")
+                                                        .arg(with(Outcome::fail))
+                                                        .arg(with(Outcome::undetermined))
+                                                        .arg(with(Outcome::pass))) +
+                    QStringLiteral("  ·  ") +
+                    tr("%1 requests, %2 output tokens")
+                        .arg(format_count(static_cast<qint64>(requests)), format_count(static_cast<qint64>(tokens))));
   QStringList basis;
   if (!overview_->calibration_name.isEmpty())
-    basis << tr("Calibration “%1”: %2 requests, %3 tokens, Δ = %4, σ₀ = %5 logits").arg(overview_->calibration_name, format_count(static_cast<qint64>(overview_->calibration_requests)),
-                                                                           format_count(static_cast<qint64>(overview_->calibration_tokens)), format_margin(overview_->clip), format_margin(overview_->noise_sigma));
-  else basis << tr("No calibration yet: import a trusted log as calibration and recompute");
+    basis << tr("Calibration “%1”: %2 requests, %3 tokens, Δ = %4, σ₀ = %5 logits")
+                 .arg(overview_->calibration_name, format_count(static_cast<qint64>(overview_->calibration_requests)),
+                      format_count(static_cast<qint64>(overview_->calibration_tokens)), format_margin(overview_->clip),
+                      format_margin(overview_->noise_sigma));
+  else
+    basis << tr("No calibration yet: import a trusted log as calibration and recompute");
   if (overview_->run) {
     const ReferenceEnvironment& e = overview_->run->environment;
-    basis << tr("Reference %1, %2 on %3").arg(QString::fromStdString(e.model_name), QString::fromStdString(e.dtype), QString::fromStdString(e.device));
+    basis << tr("Reference %1, %2 on %3")
+                 .arg(QString::fromStdString(e.model_name), QString::fromStdString(e.dtype),
+                      QString::fromStdString(e.device));
   }
   basis_->setText(basis.join(QStringLiteral("  ·  ")));
 
@@ -143,7 +162,8 @@ void OverviewPage::show_selection() {
   QModelIndexList rows = table_->selectionModel()->selectedRows();
   std::ranges::sort(rows, {}, &QModelIndex::row);
   const auto provider_of = [&](const QModelIndex& index) {
-    const auto found = std::ranges::find(overview_->providers, index.data(TableModel::id_role).toLongLong(), &ProviderRow::id);
+    const auto found =
+        std::ranges::find(overview_->providers, index.data(TableModel::id_role).toLongLong(), &ProviderRow::id);
     return found == overview_->providers.end() ? nullptr : &*found;
   };
   const auto decision_of = [&](const ProviderRow& provider) {
@@ -162,20 +182,24 @@ void OverviewPage::show_selection() {
     const ProviderRow* provider = provider_of(index);
     const ProviderDecision* own = provider ? decision_of(*provider) : nullptr;
     // Scores in another unit have no place on this axis.
-    if (own && own->statistic == statistic && subjects.size() < drawable) subjects.push_back({QString::fromStdString(own->name), scores_of(provider->id), own->score});
+    if (own && own->statistic == statistic && subjects.size() < drawable)
+      subjects.push_back({QString::fromStdString(own->name), scores_of(provider->id), own->score});
   }
   ScoreSeries trusted{tr("calibration"), {}, {}};
-  if (const auto found = overview_->trusted_scores.find(statistic); found != overview_->trusted_scores.end()) trusted.scores = found->second;
+  if (const auto found = overview_->trusted_scores.find(statistic); found != overview_->trusted_scores.end())
+    trusted.scores = found->second;
   chart_->set_data(trusted, subjects, decision ? decision->threshold : std::nullopt, QString::fromStdString(statistic));
   verdict_->show_provider(shown, decision);
   if (shown) {
     wanted_provider_ = shown->id;
-    if (context().navigation->current().page == page_id::overview) context().navigation->refine({page_id::overview, shown->id, 0, -1});
+    if (context().navigation->current().page == page_id::overview)
+      context().navigation->refine({page_id::overview, shown->id, 0, -1});
   }
 }
 
 void OverviewPage::open_requests(const QModelIndex& index) {
-  if (index.isValid()) context().navigation->go({page_id::requests, index.data(TableModel::id_role).toLongLong(), 0, -1});
+  if (index.isValid())
+    context().navigation->go({page_id::requests, index.data(TableModel::id_role).toLongLong(), 0, -1});
 }
 
 }  // namespace difr::views

@@ -26,7 +26,9 @@ HeatToken make_token(const TokenizerText* tokenizer, TokenId id) {
   HeatToken token;
   token.text = tokenizer ? QString::fromStdString(tokenizer->text(id)) : QStringLiteral(" #%1").arg(id);
   token.breaks = token.text.contains(QLatin1Char('\n'));
-  token.text.replace(QLatin1String("\r"), QString()).replace(QLatin1Char('\n'), QChar(0x21B5)).replace(QLatin1Char('\t'), QChar(0x21E5));
+  token.text.replace(QLatin1String("\r"), QString())
+      .replace(QLatin1Char('\n'), QChar(0x21B5))
+      .replace(QLatin1Char('\t'), QChar(0x21E5));
   return token;
 }
 
@@ -111,7 +113,9 @@ RequestPage::RequestPage(const PageContext& page_context, QWidget* parent) : Pag
   candidates_ = new CandidateModel(this);
   auto* table = new TableView;
   table->set_up(candidates_, tr("Candidates of the reference at this token"));
-  table->set_widths({6, 14, 7, 9, 11, 18});
+  table->set_widths({4, 11, 5, 6, 9, 8});
+  table->hideColumn(CandidateModel::token_id);  // one click away in the header's menu
+  table->setMinimumWidth(300);
   inspector_column->addWidget(table, 1);
 
   auto* left = new QSplitter(Qt::Vertical);
@@ -119,6 +123,7 @@ RequestPage::RequestPage(const PageContext& page_context, QWidget* parent) : Pag
   left->setHandleWidth(14);
   left->addWidget(panel(text_, tr("Output"), tools));
   left->addWidget(panel(chart_, tr("Margin per token")));
+  left->setSizes({340, 300});
   left->setStretchFactor(0, 3);
   left->setStretchFactor(1, 2);
   auto* split = new QSplitter(Qt::Horizontal);
@@ -126,12 +131,14 @@ RequestPage::RequestPage(const PageContext& page_context, QWidget* parent) : Pag
   split->setHandleWidth(14);
   split->addWidget(left);
   split->addWidget(panel(inspector, tr("Token")));
+  split->setSizes({620, 390});
   split->setStretchFactor(0, 5);
   split->setStretchFactor(1, 3);
   column->addWidget(split, 1);
 
   auto* empty = new EmptyState(QStringLiteral("request"));
-  empty->set_text(tr("No request chosen"), tr("Pick one in the Requests table: Enter or a double click opens it here."));
+  empty->set_text(tr("No request chosen"),
+                  tr("Pick one in the Requests table: Enter or a double click opens it here."));
   empty->add_button(tr("Go to Requests"), [this] { context().navigation->go({page_id::requests, 0, 0, -1}); });
   stack_ = new QStackedLayout(this);
   stack_->addWidget(empty);
@@ -141,8 +148,10 @@ RequestPage::RequestPage(const PageContext& page_context, QWidget* parent) : Pag
     if (token >= prompt_shown_) select(token - prompt_shown_);
   });
   connect(text_, &HeatText::hovered, this, [this](int token, const QPoint& at) {
-    if (detail_ && token >= prompt_shown_) QToolTip::showText(at, MarginChart::describe(*detail_, token - prompt_shown_), text_);
-    else QToolTip::hideText();
+    if (detail_ && token >= prompt_shown_)
+      QToolTip::showText(at, MarginChart::describe(*detail_, token - prompt_shown_), text_);
+    else
+      QToolTip::hideText();
   });
   connect(chart_, &MarginChart::selected_changed, this, &RequestPage::select);
   connect(with_prompt_, &QCheckBox::toggled, this, &RequestPage::show_tokens);
@@ -167,25 +176,31 @@ void RequestPage::refresh() {
 
 void RequestPage::load(std::int64_t request_id, int token) {
   request_id_ = request_id;
-  context().cases->load_request(this, request_id, [this, token, generation = ++generation_](tl::expected<std::shared_ptr<const RequestDetail>, Problem> reply) {
-    if (generation != generation_) return;
-    if (reply && *reply) return show(*reply, token);
-    request_id_ = 0;
-    stack_->setCurrentIndex(0);
-    if (!reply) context().report(reply.error());
-  });
+  context().cases->load_request(
+      this, request_id,
+      [this, token, generation = ++generation_](tl::expected<std::shared_ptr<const RequestDetail>, Problem> reply) {
+        if (generation != generation_) return;
+        if (reply && *reply) return show(*reply, token);
+        request_id_ = 0;
+        stack_->setCurrentIndex(0);
+        if (!reply) context().report(reply.error());
+      });
 }
 
 void RequestPage::show(std::shared_ptr<const RequestDetail> detail, int token) {
   detail_ = std::move(detail);
   const Claim& claim = detail_->claim;
   title_->setText(tr("%1 · %2").arg(detail_->provider, QString::fromStdString(claim.external_id)));
-  QStringList facts{tr("%1 prompt and %2 output tokens").arg(format_count(static_cast<qint64>(claim.prompt.size())), format_count(static_cast<qint64>(claim.output.size())))};
-  facts << (claim.seed ? tr("seed %1").arg(*claim.seed) : tr("no seed")) << tr("T = %1").arg(claim.sampling.temperature);
+  QStringList facts{tr("%1 prompt and %2 output tokens")
+                        .arg(format_count(static_cast<qint64>(claim.prompt.size())),
+                             format_count(static_cast<qint64>(claim.output.size())))};
+  facts << (claim.seed ? tr("seed %1").arg(*claim.seed) : tr("no seed"))
+        << tr("T = %1").arg(claim.sampling.temperature);
   if (!claim.finish_reason.empty()) facts << tr("finished: %1").arg(QString::fromStdString(claim.finish_reason));
   if (detail_->decision) {
     const RequestDecision& d = *detail_->decision;
-    facts << tr("exact match %1").arg(format_percent(d.exact_match)) << tr("p = %1").arg(format_p(d.p_value)) << tr("q = %1").arg(format_p(d.q_value));
+    facts << tr("exact match %1").arg(format_percent(d.exact_match)) << tr("p = %1").arg(format_p(d.p_value))
+          << tr("q = %1").arg(format_p(d.q_value));
     if (d.flagged) facts << tr("flagged");
   }
   if (claim.ids_origin == IdsOrigin::retokenised) facts << tr("token ids retokenised from text");

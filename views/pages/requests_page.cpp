@@ -50,7 +50,7 @@ RequestsPage::RequestsPage(const PageContext& page_context, QWidget* parent) : P
   model_ = new RequestModel(this);
   table_ = new TableView;
   table_->set_up(model_, tr("Requests"));
-  table_->set_widths({9, 24, 16, 9, 11, 12, 14, 13, 9, 9, 16});
+  table_->set_widths({11, 22, 12, 7, 10, 10, 12, 11, 7, 7, 12});
   table_->horizontalHeader()->setSortIndicatorShown(true);
   table_->horizontalHeader()->setSortIndicatorClearable(true);
   table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
@@ -116,7 +116,8 @@ void RequestsPage::load_providers() {
     if (!reply) return context().report(reply.error());
     provider_->clear();
     provider_->addItem(tr("All providers"), QVariant::fromValue<qlonglong>(0));
-    for (const ProviderRow& row : (*reply)->providers) provider_->addItem(QString::fromStdString(row.config.name), QVariant::fromValue<qlonglong>(row.id));
+    for (const ProviderRow& row : (*reply)->providers)
+      provider_->addItem(QString::fromStdString(row.config.name), QVariant::fromValue<qlonglong>(row.id));
     provider_->setCurrentIndex(std::max(provider_->findData(QVariant::fromValue<qlonglong>(wanted_provider_)), 0));
   });
 }
@@ -128,15 +129,18 @@ void RequestsPage::apply_filter() {
   query.external_id_contains = text_->text().trimmed().toStdString();
   query.flagged_only = flagged_->isChecked();
   const RequestQuery& now = model_->query();
-  const bool same = query.provider_ids == now.provider_ids && query.external_id_contains == now.external_id_contains && query.flagged_only == now.flagged_only;
+  const bool same = query.provider_ids == now.provider_ids && query.external_id_contains == now.external_id_contains &&
+                    query.flagged_only == now.flagged_only;
   if (!same) model_->set_query(query);
 }
 
 void RequestsPage::show_state() {
   const bool empty = model_->rowCount() == 0 && !model_->loading() && model_->total().value_or(1) == 0;
   stack_->setCurrentIndex(empty ? 1 : 0);
-  if (model_->total()) state_->setText(tr("%1 requests").arg(format_count(*model_->total())));
-  else state_->setText(model_->loading() ? tr("loading…") : tr("counting…"));
+  if (model_->total())
+    state_->setText(tr("%1 requests").arg(format_count(*model_->total())));
+  else
+    state_->setText(model_->loading() ? tr("loading…") : tr("counting…"));
 }
 
 void RequestsPage::open_request(const QModelIndex& index) {

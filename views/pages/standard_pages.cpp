@@ -11,7 +11,8 @@ namespace {
 
 template <class P>
 PageSpec spec(const QString& id, const QString& title, const QString& icon_name, const QKeySequence& shortcut) {
-  return {id, title, icon_name, shortcut, [](const PageContext& context, QWidget* parent) -> Page* { return new P(context, parent); }};
+  return {id, title, icon_name, shortcut,
+          [](const PageContext& context, QWidget* parent) -> Page* { return new P(context, parent); }};
 }
 
 }  // namespace

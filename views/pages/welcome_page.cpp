@@ -31,7 +31,9 @@ WelcomePage::WelcomePage(const PageContext& page_context, QWidget* parent) : Pag
   auto* words = new QVBoxLayout;
   words->setSpacing(4);
   words->addWidget(make_label(tr("DiFR Workbench"), TextStyle::title));
-  auto* what = make_label(tr("Find out whether an LLM provider really ran the model, the weights and the sampling that it declared."), TextStyle::body);
+  auto* what = make_label(
+      tr("Find out whether an LLM provider really ran the model, the weights and the sampling that it declared."),
+      TextStyle::body);
   what->setWordWrap(true);
   set_muted(what);
   words->addWidget(what);
@@ -58,12 +60,17 @@ WelcomePage::WelcomePage(const PageContext& page_context, QWidget* parent) : Pag
     return button;
   };
   auto* demo = way_in(QStringLiteral("demo"), tr("Open the demo case"),
-                      tr("Eleven real provider logs over a small bundled model: which of them lied?"), [this] { context().jobs->open_demo(); });
+                      tr("Eleven real provider logs over a small bundled model: which of them lied?"),
+                      [this] { context().jobs->open_demo(); });
   demo->setObjectName(QStringLiteral("open_demo"));
   demo->setDefault(true);
-  way_in(QStringLiteral("import"), tr("Import logs…"), tr("Start a case from provider logs. Dropping them onto the window does the same."), [this] { context().import(); });
-  way_in(QStringLiteral("open"), tr("Open a case…"), tr("Go on with a *.difr case file."), [this] { emit open_wanted(); });
-  way_in(QStringLiteral("new"), tr("New case…"), tr("Choose where an empty case file shall lie."), [this] { emit new_wanted(); });
+  way_in(QStringLiteral("import"), tr("Import logs…"),
+         tr("Start a case from provider logs. Dropping them onto the window does the same."),
+         [this] { context().import(); });
+  way_in(QStringLiteral("open"), tr("Open a case…"), tr("Go on with a *.difr case file."),
+         [this] { emit open_wanted(); });
+  way_in(QStringLiteral("new"), tr("New case…"), tr("Choose where an empty case file shall lie."),
+         [this] { emit new_wanted(); });
 
   column->addSpacing(14);
   recent_title_ = make_label(tr("Recent cases"), TextStyle::section);
@@ -72,7 +79,8 @@ WelcomePage::WelcomePage(const PageContext& page_context, QWidget* parent) : Pag
   recent_->setFrameShape(QFrame::NoFrame);
   recent_->setAccessibleName(tr("Recent cases"));
   recent_->setMaximumHeight(fontMetrics().height() * 9);
-  connect(recent_, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) { emit recent_wanted(item->data(Qt::UserRole).toString()); });
+  connect(recent_, &QListWidget::itemActivated, this,
+          [this](QListWidgetItem* item) { emit recent_wanted(item->data(Qt::UserRole).toString()); });
   column->addWidget(recent_);
   column->addStretch(3);
 }
@@ -81,7 +89,9 @@ void WelcomePage::set_recent(const QStringList& paths) {
   recent_->clear();
   for (const QString& path : paths) {
     const QFileInfo file(path);
-    auto* item = new QListWidgetItem(icon(QStringLiteral("request")), tr("%1   —   %2").arg(file.completeBaseName(), QDir::toNativeSeparators(file.path())), recent_);
+    auto* item = new QListWidgetItem(
+        icon(QStringLiteral("request")),
+        tr("%1   —   %2").arg(file.completeBaseName(), QDir::toNativeSeparators(file.path())), recent_);
     item->setData(Qt::UserRole, path);
     item->setToolTip(path);
   }

@@ -66,7 +66,8 @@ void CommandPalette::open(std::vector<Command> commands) {
   commands_ = std::move(commands);
   const QWidget* window = parentWidget();
   const int width = std::min(620, window->width() - 40);
-  setGeometry((window->width() - width) / 2, window->height() / 9, width, std::min(440, window->height() - window->height() / 5));
+  setGeometry((window->width() - width) / 2, window->height() / 9, width,
+              std::min(440, window->height() - window->height() / 5));
   query_->clear();
   filter({});
   show();
@@ -86,7 +87,9 @@ void CommandPalette::filter(const QString& query) {
   list_->clear();
   for (const Hit& hit : hits) {
     const Command& command = commands_[hit.index];
-    auto* item = new QListWidgetItem(command.icon, command.hint.isEmpty() ? command.title : QStringLiteral("%1      %2").arg(command.title, command.hint), list_);
+    auto* item = new QListWidgetItem(
+        command.icon,
+        command.hint.isEmpty() ? command.title : QStringLiteral("%1      %2").arg(command.title, command.hint), list_);
     item->setData(Qt::UserRole, static_cast<qulonglong>(hit.index));
     item->setSizeHint({0, fontMetrics().height() + 12});
   }
@@ -99,12 +102,21 @@ bool CommandPalette::eventFilter(QObject* object, QEvent* event) {
     const int key = static_cast<QKeyEvent*>(event)->key();
     const int n = list_->count();
     switch (key) {
-      case Qt::Key_Escape: hide(); return true;
+      case Qt::Key_Escape:
+        hide();
+        return true;
       case Qt::Key_Return:
-      case Qt::Key_Enter: run_current(); return true;
-      case Qt::Key_Down: if (n) list_->setCurrentRow((list_->currentRow() + 1) % n); return true;
-      case Qt::Key_Up: if (n) list_->setCurrentRow((list_->currentRow() + n - 1) % n); return true;
-      default: break;
+      case Qt::Key_Enter:
+        run_current();
+        return true;
+      case Qt::Key_Down:
+        if (n) list_->setCurrentRow((list_->currentRow() + 1) % n);
+        return true;
+      case Qt::Key_Up:
+        if (n) list_->setCurrentRow((list_->currentRow() + n - 1) % n);
+        return true;
+      default:
+        break;
     }
   }
   return QFrame::eventFilter(object, event);

@@ -21,8 +21,14 @@ constexpr int layout_version = 1;
 constexpr qsizetype recent_limit = 10;
 }  // namespace
 
-MainWindow::MainWindow(CaseSource& cases, JobService& jobs, QSettings& settings, const PageRegistry& pages, QWidget* parent)
-    : QMainWindow(parent), cases_(cases), jobs_(jobs), settings_(settings), pages_(pages), problems_(new ProblemModel(this)) {
+MainWindow::MainWindow(CaseSource& cases, JobService& jobs, QSettings& settings, const PageRegistry& pages,
+                       QWidget* parent)
+    : QMainWindow(parent),
+      cases_(cases),
+      jobs_(jobs),
+      settings_(settings),
+      pages_(pages),
+      problems_(new ProblemModel(this)) {
   setObjectName(QStringLiteral("workbench"));
   setWindowTitle(tr("DiFR Workbench"));
   setWindowIcon(app_icon());
@@ -60,14 +66,21 @@ MainWindow::MainWindow(CaseSource& cases, JobService& jobs, QSettings& settings,
   restoreGeometry(settings_.value(QStringLiteral("window/geometry")).toByteArray());
   restoreState(settings_.value(QStringLiteral("window/state")).toByteArray(), layout_version);
   show_recent();
-  if (cases_.is_open()) case_opened();
-  else case_closed();
+  if (cases_.is_open())
+    case_opened();
+  else
+    case_closed();
 }
 
 MainWindow::~MainWindow() = default;
 
 PageContext MainWindow::page_context() {
-  return {&cases_, &jobs_, &navigation_, [this](const Problem& problem) { report(problem); }, [this] { choose_recompute(); }, [this] { choose_logs(ProviderRole::subject); }};
+  return {&cases_,
+          &jobs_,
+          &navigation_,
+          [this](const Problem& problem) { report(problem); },
+          [this] { choose_recompute(); },
+          [this] { choose_logs(ProviderRole::subject); }};
 }
 
 Page* MainWindow::page(const QString& id) {
@@ -127,8 +140,10 @@ void MainWindow::open_paths(const QStringList& paths) {
   QStringList logs;
   QString case_path;
   for (const QString& path : paths) {
-    if (path.endsWith(QLatin1String(".difr"), Qt::CaseInsensitive)) case_path = path;
-    else logs << path;
+    if (path.endsWith(QLatin1String(".difr"), Qt::CaseInsensitive))
+      case_path = path;
+    else
+      logs << path;
   }
   if (!case_path.isEmpty()) cases_.open(case_path, false);
   if (!logs.isEmpty()) jobs_.import_logs(logs, ProviderRole::subject);
@@ -179,6 +194,8 @@ void MainWindow::dropEvent(QDropEvent* event) {
   open_paths(paths);
 }
 
-void MainWindow::reset_layout() { restoreState(first_layout_, layout_version); }
+void MainWindow::reset_layout() {
+  restoreState(first_layout_, layout_version);
+}
 
 }  // namespace difr::views

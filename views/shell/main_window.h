@@ -27,7 +27,8 @@ class MainWindow final : public QMainWindow {
   Q_OBJECT
  public:
   /// All arguments outlive the window. `settings` remembers layout, recent cases and the last place.
-  MainWindow(CaseSource& cases, JobService& jobs, QSettings& settings, const PageRegistry& pages, QWidget* parent = nullptr);
+  MainWindow(CaseSource& cases, JobService& jobs, QSettings& settings, const PageRegistry& pages,
+             QWidget* parent = nullptr);
   ~MainWindow() override;
 
   /// A case opens; anything else is imported into the current case, as calibration when asked.
@@ -52,7 +53,8 @@ class MainWindow final : public QMainWindow {
   void make_actions();
   void make_docks();
   void make_status();
-  QAction* add_command(const QString& title, const QString& icon_name, const QKeySequence& keys, std::function<void()> run);
+  QAction* add_command(const QString& title, const QString& icon_name, const QKeySequence& keys,
+                       std::function<void()> run);
   void show_location(const Location& location);
   void case_opened();
   void case_closed();

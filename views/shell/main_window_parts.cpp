@@ -35,7 +35,8 @@
 
 namespace difr::views {
 
-QAction* MainWindow::add_command(const QString& title, const QString& icon_name, const QKeySequence& keys, std::function<void()> run) {
+QAction* MainWindow::add_command(const QString& title, const QString& icon_name, const QKeySequence& keys,
+                                 std::function<void()> run) {
   auto* action = new QAction(icon_name.isEmpty() ? QIcon() : icon(icon_name), title, this);
   action->setShortcut(keys);
   QString plain = action->text();
@@ -56,6 +57,7 @@ void MainWindow::make_docks() {
   page_list_->setSpacing(1);
   page_list_->setAccessibleName(tr("Pages"));
   page_list_->setMinimumWidth(fontMetrics().averageCharWidth() * 18);
+  page_list_->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
   page_list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   page_list_->viewport()->setAutoFillBackground(false);
   for (const PageSpec& spec : pages_) {
@@ -64,10 +66,13 @@ void MainWindow::make_docks() {
     item->setSizeHint({0, fontMetrics().height() + 18});
     item->setToolTip(tr("%1 (%2)").arg(spec.title, spec.shortcut.toString(QKeySequence::NativeText)));
   }
-  connect(page_list_, &QListWidget::itemClicked, this, [this](QListWidgetItem* item) { page_actions_[item->data(Qt::UserRole).toString()]->trigger(); });
-  connect(page_list_, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) { page_actions_[item->data(Qt::UserRole).toString()]->trigger(); });
+  connect(page_list_, &QListWidget::itemClicked, this,
+          [this](QListWidgetItem* item) { page_actions_[item->data(Qt::UserRole).toString()]->trigger(); });
+  connect(page_list_, &QListWidget::itemActivated, this,
+          [this](QListWidgetItem* item) { page_actions_[item->data(Qt::UserRole).toString()]->trigger(); });
   navigation_dock_->setWidget(page_list_);
   addDockWidget(Qt::LeftDockWidgetArea, navigation_dock_);
+  resizeDocks({navigation_dock_}, {170}, Qt::Horizontal);
 
   problem_dock_ = new QDockWidget(tr("Problems"), this);
   problem_dock_->setObjectName(QStringLiteral("problems"));
@@ -80,24 +85,30 @@ void MainWindow::make_docks() {
   table->addAction(clear);
   problem_dock_->setWidget(table);
   addDockWidget(Qt::BottomDockWidgetArea, problem_dock_);
+  resizeDocks({problem_dock_}, {150}, Qt::Vertical);
   problem_dock_->hide();
 }
 
 void MainWindow::make_actions() {
   setContextMenuPolicy(Qt::NoContextMenu);
   QMenu* file = menuBar()->addMenu(tr("&File"));
-  file->addAction(add_command(tr("&New case…"), QStringLiteral("new"), QKeySequence::New, [this] { choose_case(true); }));
-  QAction* open = add_command(tr("&Open case…"), QStringLiteral("open"), QKeySequence::Open, [this] { choose_case(false); });
+  file->addAction(
+      add_command(tr("&New case…"), QStringLiteral("new"), QKeySequence::New, [this] { choose_case(true); }));
+  QAction* open =
+      add_command(tr("&Open case…"), QStringLiteral("open"), QKeySequence::Open, [this] { choose_case(false); });
   file->addAction(open);
   file->addAction(add_command(tr("Open the &demo case"), QStringLiteral("demo"), {}, [this] { jobs_.open_demo(); }));
   recent_menu_ = file->addMenu(tr("&Recent cases"));
   QAction* close_case = add_command(tr("&Close case"), {}, QKeySequence::Close, [this] { cases_.close(); });
   file->addAction(close_case);
   file->addSeparator();
-  QAction* import_action = add_command(tr("&Import logs…"), QStringLiteral("import"), Qt::CTRL | Qt::Key_I, [this] { choose_logs(ProviderRole::subject); });
+  QAction* import_action = add_command(tr("&Import logs…"), QStringLiteral("import"), Qt::CTRL | Qt::Key_I,
+                                       [this] { choose_logs(ProviderRole::subject); });
   file->addAction(import_action);
-  file->addAction(add_command(tr("Import &trusted logs as calibration…"), {}, Qt::CTRL | Qt::SHIFT | Qt::Key_I, [this] { choose_logs(ProviderRole::calibration); }));
-  QAction* recompute = add_command(tr("&Recompute…"), QStringLiteral("recompute"), Qt::CTRL | Qt::Key_R, [this] { choose_recompute(); });
+  file->addAction(add_command(tr("Import &trusted logs as calibration…"), {}, Qt::CTRL | Qt::SHIFT | Qt::Key_I,
+                              [this] { choose_logs(ProviderRole::calibration); }));
+  QAction* recompute =
+      add_command(tr("&Recompute…"), QStringLiteral("recompute"), Qt::CTRL | Qt::Key_R, [this] { choose_recompute(); });
   file->addAction(recompute);
   file->addSeparator();
   file->addAction(add_command(tr("&Quit"), {}, QKeySequence::Quit, [this] { close(); }));
@@ -105,7 +116,8 @@ void MainWindow::make_actions() {
 
   QMenu* go = menuBar()->addMenu(tr("&Go"));
   back_ = add_command(tr("&Back"), QStringLiteral("back"), QKeySequence::Back, [this] { navigation_.back(); });
-  forward_ = add_command(tr("&Forward"), QStringLiteral("forward"), QKeySequence::Forward, [this] { navigation_.forward(); });
+  forward_ =
+      add_command(tr("&Forward"), QStringLiteral("forward"), QKeySequence::Forward, [this] { navigation_.forward(); });
   back_->setEnabled(false);
   forward_->setEnabled(false);
   go->addAction(back_);
@@ -126,12 +138,17 @@ void MainWindow::make_actions() {
   }
 
   QMenu* view = menuBar()->addMenu(tr("&View"));
-  QAction* palette_action = add_command(tr("&Command palette"), QStringLiteral("search"), Qt::CTRL | Qt::Key_K, [this] { show_palette(); });
+  QAction* reload = add_command(tr("Re&load"), {}, QKeySequence::Refresh, [this] { cases_.reload(); });
+  view->addAction(reload);
+  case_actions_.push_back(reload);
+  QAction* palette_action =
+      add_command(tr("&Command palette"), QStringLiteral("search"), Qt::CTRL | Qt::Key_K, [this] { show_palette(); });
   view->addAction(palette_action);
   view->addSeparator();
   for (QDockWidget* dock : {navigation_dock_, problem_dock_}) {
     QAction* toggle = dock->toggleViewAction();
-    toggle->setShortcut(dock == problem_dock_ ? QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M) : QKeySequence(Qt::CTRL | Qt::Key_B));
+    toggle->setShortcut(dock == problem_dock_ ? QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M)
+                                              : QKeySequence(Qt::CTRL | Qt::Key_B));
     view->addAction(toggle);
     addAction(toggle);
     commands_.push_back(toggle);
@@ -139,7 +156,9 @@ void MainWindow::make_actions() {
   QMenu* theme = view->addMenu(tr("&Theme"));
   auto* group = new QActionGroup(this);
   const int chosen = settings_.value(QStringLiteral("theme"), 0).toInt();
-  for (const auto& [choice, title] : {std::pair{ThemeChoice::system, tr("As the &system")}, {ThemeChoice::light, tr("&Light")}, {ThemeChoice::dark, tr("&Dark")}}) {
+  for (const auto& [choice, title] : {std::pair{ThemeChoice::system, tr("As the &system")},
+                                      {ThemeChoice::light, tr("&Light")},
+                                      {ThemeChoice::dark, tr("&Dark")}}) {
     QAction* action = theme->addAction(title);
     action->setCheckable(true);
     action->setChecked(static_cast<int>(choice) == chosen);
@@ -153,7 +172,8 @@ void MainWindow::make_actions() {
   view->addAction(add_command(tr("&Reset layout"), {}, {}, [this] { reset_layout(); }));
 
   QMenu* help = menuBar()->addMenu(tr("&Help"));
-  help->addAction(add_command(tr("&Keyboard shortcuts"), QStringLiteral("keyboard"), QKeySequence(Qt::Key_F1), [this] { show_shortcuts(); }));
+  help->addAction(add_command(tr("&Keyboard shortcuts"), QStringLiteral("keyboard"), QKeySequence(Qt::Key_F1),
+                              [this] { show_shortcuts(); }));
   help->addAction(add_command(tr("&About"), QStringLiteral("note"), {}, [this] { show_about(); }));
 
   QToolBar* bar = addToolBar(tr("Tools"));
@@ -174,6 +194,7 @@ void MainWindow::make_actions() {
 
 void MainWindow::make_status() {
   case_label_ = new QLabel;
+  case_label_->setContentsMargins(8, 2, 8, 4);
   statusBar()->addWidget(case_label_, 1);
   job_label_ = new QLabel;
   job_bar_ = new QProgressBar;
@@ -187,11 +208,12 @@ void MainWindow::make_status() {
   problem_button_->setAutoRaise(true);
   problem_button_->setIcon(icon(QStringLiteral("problems")));
   problem_button_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-  connect(problem_button_, &QToolButton::clicked, this, [this] { problem_dock_->setVisible(!problem_dock_->isVisible()); });
+  connect(problem_button_, &QToolButton::clicked, this,
+          [this] { problem_dock_->setVisible(!problem_dock_->isVisible()); });
   statusBar()->addPermanentWidget(problem_button_);
   const auto count = [this] {
     const int n = problems_->rowCount();
-    problem_button_->setText(tr("%n problem(s)", nullptr, n));
+    problem_button_->setText(n == 1 ? tr("1 problem") : tr("%1 problems").arg(n));
     problem_button_->setVisible(n > 0);
     // Only errors open the list by themselves; a note must not take space from the work.
     if (problems_->errors() > 0 && n > 0 && problems_->index(0, 0).isValid()) problem_dock_->show();
@@ -209,9 +231,12 @@ void MainWindow::show_jobs() {
   job_label_->setVisible(any);
   job_bar_->setVisible(any);
   if (!any) return;
+  if (!cases_.is_open() && navigation_.current().page == page_id::welcome) navigation_.go({page_id::jobs});
   const bool known = running->total > 0;
   job_bar_->setRange(0, known ? 1000 : 0);
-  if (known) job_bar_->setValue(static_cast<int>(1000.0 * static_cast<double>(running->done) / static_cast<double>(running->total)));
+  if (known)
+    job_bar_->setValue(
+        static_cast<int>(1000.0 * static_cast<double>(running->done) / static_cast<double>(running->total)));
   const QString eta = running->eta_s > 0 ? tr("%1 left").arg(format_duration(running->eta_s)) : QString();
   job_label_->setText(eta.isEmpty() ? running->title : QStringLiteral("%1  ·  %2").arg(running->title, eta));
 }
@@ -228,16 +253,20 @@ void MainWindow::choose_case(bool create) {
 }
 
 void MainWindow::choose_logs(ProviderRole role) {
-  auto* dialog = new QFileDialog(this, role == ProviderRole::calibration ? tr("Import trusted logs as calibration") : tr("Import provider logs"));
+  auto* dialog = new QFileDialog(
+      this, role == ProviderRole::calibration ? tr("Import trusted logs as calibration") : tr("Import provider logs"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setNameFilters({tr("Logs (*.json *.jsonl *.gz *.zst)"), tr("All files (*)")});
   dialog->setFileMode(QFileDialog::ExistingFiles);
-  connect(dialog, &QFileDialog::filesSelected, this, [this, role](const QStringList& paths) { jobs_.import_logs(paths, role); });
+  connect(dialog, &QFileDialog::filesSelected, this,
+          [this, role](const QStringList& paths) { jobs_.import_logs(paths, role); });
   dialog->open();
 }
 
 void MainWindow::choose_recompute() {
-  if (!cases_.is_open()) return report({Problem::Severity::note, tr("Recompute"), tr("No case is open."), tr("Open a case or drop logs onto the window first.")});
+  if (!cases_.is_open())
+    return report({Problem::Severity::note, tr("Recompute"), tr("No case is open."),
+                   tr("Open a case or drop logs onto the window first.")});
   auto* dialog = new RecomputeDialog(&cases_, jobs_.suggested_model_dir(), this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &QDialog::accepted, this, [this, dialog] {
@@ -252,7 +281,9 @@ void MainWindow::show_recent() {
   welcome_->set_recent(recent);
   recent_menu_->clear();
   recent_menu_->setEnabled(!recent.isEmpty());
-  for (const QString& path : recent) recent_menu_->addAction(QFileInfo(path).fileName(), this, [this, path] { cases_.open(path, false); })->setToolTip(path);
+  for (const QString& path : recent)
+    recent_menu_->addAction(QFileInfo(path).fileName(), this, [this, path] { cases_.open(path, false); })
+        ->setToolTip(path);
 }
 
 void MainWindow::show_palette() {
@@ -260,17 +291,25 @@ void MainWindow::show_palette() {
   for (QAction* action : commands_) {
     if (!action->isEnabled()) continue;
     QString title = action->text();
-    commands.push_back({title.remove(QLatin1Char('&')), action->shortcut().toString(QKeySequence::NativeText), action->icon(), [action] { action->trigger(); }});
+    commands.push_back({title.remove(QLatin1Char('&')), action->shortcut().toString(QKeySequence::NativeText),
+                        action->icon(), [action] { action->trigger(); }});
   }
   for (const QString& path : settings_.value(QStringLiteral("recent")).toStringList())
-    commands.push_back({tr("Open %1").arg(QFileInfo(path).completeBaseName()), QFileInfo(path).path(), icon(QStringLiteral("open")), [this, path] { cases_.open(path, false); }});
+    commands.push_back({tr("Open %1").arg(QFileInfo(path).completeBaseName()), QFileInfo(path).path(),
+                        icon(QStringLiteral("open")), [this, path] { cases_.open(path, false); }});
   if (!cases_.is_open()) return palette_->open(std::move(commands));
-  cases_.load_overview(this, [this, commands](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) mutable {
-    if (reply)
-      for (const ProviderRow& provider : (*reply)->providers)
-        commands.push_back({tr("Requests of %1").arg(QString::fromStdString(provider.config.name)), {}, icon(QStringLiteral("requests")), [this, id = provider.id] { navigation_.go({page_id::requests, id}); }});
-    palette_->open(std::move(commands));
-  });
+  cases_.load_overview(this,
+                       [this, commands](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) mutable {
+                         if (reply)
+                           for (const ProviderRow& provider : (*reply)->providers)
+                             commands.push_back({tr("Requests of %1").arg(QString::fromStdString(provider.config.name)),
+                                                 {},
+                                                 icon(QStringLiteral("requests")),
+                                                 [this, id = provider.id] {
+                                                   navigation_.go({page_id::requests, id});
+                                                 }});
+                         palette_->open(std::move(commands));
+                       });
 }
 
 void MainWindow::show_shortcuts() {
@@ -312,7 +351,9 @@ void MainWindow::show_about() {
   box->setWindowTitle(tr("About DiFR Workbench"));
   box->setIconPixmap(app_icon().pixmap(QSize(64, 64), devicePixelRatioF()));
   box->setText(tr("<b>DiFR Workbench %1</b>").arg(QString::fromLatin1(version())));
-  box->setInformativeText(tr("Audits whether an LLM provider ran the model, the weights and the sampling that it declared. A mismatch is a fact; its cause is not established by it."));
+  box->setInformativeText(
+      tr("Audits whether an LLM provider ran the model, the weights and the sampling that it declared. A mismatch is a "
+         "fact; its cause is not established by it."));
   box->open();
 }
 

@@ -22,7 +22,9 @@ RecomputeDialog::RecomputeDialog(CaseSource* cases, const QString& model_dir, QW
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(22, 20, 22, 18);
   column->setSpacing(12);
-  auto* words = make_label(tr("Every claimed token is run through the trusted weights in a separate process. The window stays usable, and finished batches survive a cancel."), TextStyle::body);
+  auto* words = make_label(tr("Every claimed token is run through the trusted weights in a separate process. The "
+                              "window stays usable, and finished batches survive a cancel."),
+                           TextStyle::body);
   words->setWordWrap(true);
   set_muted(words);
   column->addWidget(words);
@@ -73,7 +75,8 @@ RecomputeDialog::RecomputeDialog(CaseSource* cases, const QString& model_dir, QW
     if (!reply) return;
     for (const ProviderRow& provider : (*reply)->providers) {
       const QString name = QString::fromStdString(provider.config.name);
-      auto* item = new QListWidgetItem(provider.role == ProviderRole::calibration ? tr("%1 (calibration)").arg(name) : name, providers_);
+      auto* item = new QListWidgetItem(
+          provider.role == ProviderRole::calibration ? tr("%1 (calibration)").arg(name) : name, providers_);
       item->setFlags(item->flags() | Qt::ItemIsUserCheckable);
       item->setCheckState(Qt::Checked);
       item->setData(Qt::UserRole, QVariant::fromValue<qlonglong>(provider.id));
@@ -88,7 +91,8 @@ RecomputeRequest RecomputeDialog::request() const {
   out.model_dir = model_->text().trimmed();
   out.dtype = dtype_->currentData().toString();
   for (int i = 0; i < providers_->count(); ++i)
-    if (providers_->item(i)->checkState() == Qt::Checked) out.provider_ids.push_back(providers_->item(i)->data(Qt::UserRole).toLongLong());
+    if (providers_->item(i)->checkState() == Qt::Checked)
+      out.provider_ids.push_back(providers_->item(i)->data(Qt::UserRole).toLongLong());
   if (static_cast<int>(out.provider_ids.size()) == providers_->count()) out.provider_ids.clear();
   return out;
 }

@@ -17,14 +17,17 @@ enum class Tint { text, pass, fail, undetermined };
 /// Paints an SVG as a stencil. The palette is asked at every paint, so a theme change needs no new icons.
 class StencilEngine final : public QIconEngine {
  public:
-  StencilEngine(QString file, Tint tint) : file_(std::move(file)), tint_(tint), svg_(std::make_shared<QSvgRenderer>(file_)) {}
+  StencilEngine(QString file, Tint tint)
+      : file_(std::move(file)), tint_(tint), svg_(std::make_shared<QSvgRenderer>(file_)) {}
 
   void paint(QPainter* painter, const QRect& rect, QIcon::Mode mode, QIcon::State) override {
     const qreal dpr = painter->device() ? painter->device()->devicePixelRatioF() : 1.0;
     painter->drawPixmap(rect, draw(rect.size() * dpr, dpr, mode));
   }
   QPixmap pixmap(const QSize& size, QIcon::Mode mode, QIcon::State) override { return draw(size, 1.0, mode); }
-  QPixmap scaledPixmap(const QSize& size, QIcon::Mode mode, QIcon::State, qreal) override { return draw(size, 1.0, mode); }
+  QPixmap scaledPixmap(const QSize& size, QIcon::Mode mode, QIcon::State, qreal) override {
+    return draw(size, 1.0, mode);
+  }
   [[nodiscard]] QIconEngine* clone() const override { return new StencilEngine(file_, tint_); }
   [[nodiscard]] QString key() const override { return QStringLiteral("difr-stencil"); }
   bool isNull() override { return !svg_->isValid(); }
@@ -33,14 +36,18 @@ class StencilEngine final : public QIconEngine {
   [[nodiscard]] QColor colour(QIcon::Mode mode) const {
     const QPalette palette = QGuiApplication::palette();
     const Colours& c = colours(palette);
+    if (mode == QIcon::Selected) return palette.color(QPalette::HighlightedText);
     switch (tint_) {
-      case Tint::pass: return c.pass;
-      case Tint::fail: return c.fail;
-      case Tint::undetermined: return c.undetermined;
-      case Tint::text: break;
+      case Tint::pass:
+        return c.pass;
+      case Tint::fail:
+        return c.fail;
+      case Tint::undetermined:
+        return c.undetermined;
+      case Tint::text:
+        break;
     }
     if (mode == QIcon::Disabled) return palette.color(QPalette::Disabled, QPalette::WindowText);
-    if (mode == QIcon::Selected) return palette.color(QPalette::HighlightedText);
     return palette.color(QPalette::WindowText);
   }
 
@@ -68,17 +75,24 @@ QIcon stencil(const QString& name, Tint tint) {
 
 }  // namespace
 
-QIcon icon(const QString& name) { return stencil(name, Tint::text); }
+QIcon icon(const QString& name) {
+  return stencil(name, Tint::text);
+}
 
 QIcon verdict_icon(Outcome outcome) {
   switch (outcome) {
-    case Outcome::pass: return stencil(QStringLiteral("pass"), Tint::pass);
-    case Outcome::fail: return stencil(QStringLiteral("fail"), Tint::fail);
-    case Outcome::undetermined: break;
+    case Outcome::pass:
+      return stencil(QStringLiteral("pass"), Tint::pass);
+    case Outcome::fail:
+      return stencil(QStringLiteral("fail"), Tint::fail);
+    case Outcome::undetermined:
+      break;
   }
   return stencil(QStringLiteral("undetermined"), Tint::undetermined);
 }
 
-QIcon app_icon() { return QIcon(QStringLiteral(":/difr/icons/difr-workbench.svg")); }
+QIcon app_icon() {
+  return QIcon(QStringLiteral(":/difr/icons/difr-workbench.svg"));
+}
 
 }  // namespace difr::views

@@ -11,18 +11,34 @@ bool is_dark(const QPalette& palette) {
 }
 
 const Colours& colours(bool dark) {
-  static const Colours light{
-      .window = QColor(0xF5F6F8), .surface = QColor(0xFFFFFF), .raised = QColor(0xEDF0F4),
-      .text = QColor(0x1A1F26), .muted = QColor(0x56606C), .border = QColor(0xD8DDE4), .grid = QColor(0xE9ECF0),
-      .accent = QColor(0x0B66AD), .on_accent = QColor(0xFFFFFF),
-      .pass = QColor(0x00775A), .fail = QColor(0xB84A00), .undetermined = QColor(0x6B5B00),
-      .reference = QColor(0x8A94A0), .outside = QColor(0xA03A78)};
-  static const Colours night{
-      .window = QColor(0x15181C), .surface = QColor(0x1C2025), .raised = QColor(0x282D34),
-      .text = QColor(0xE4E8EC), .muted = QColor(0x9CA6B1), .border = QColor(0x333A43), .grid = QColor(0x2A3038),
-      .accent = QColor(0x5FB4EC), .on_accent = QColor(0x0C1116),
-      .pass = QColor(0x2FC398), .fail = QColor(0xFF9147), .undetermined = QColor(0xE5CF55),
-      .reference = QColor(0x87919C), .outside = QColor(0xE28DBB)};
+  static const Colours light{.window = QColor(0xF5F6F8),
+                             .surface = QColor(0xFFFFFF),
+                             .raised = QColor(0xEDF0F4),
+                             .text = QColor(0x1A1F26),
+                             .muted = QColor(0x56606C),
+                             .border = QColor(0xD8DDE4),
+                             .grid = QColor(0xE9ECF0),
+                             .accent = QColor(0x0B66AD),
+                             .on_accent = QColor(0xFFFFFF),
+                             .pass = QColor(0x00775A),
+                             .fail = QColor(0xB84A00),
+                             .undetermined = QColor(0x6B5B00),
+                             .reference = QColor(0x8A94A0),
+                             .outside = QColor(0xA03A78)};
+  static const Colours night{.window = QColor(0x15181C),
+                             .surface = QColor(0x1C2025),
+                             .raised = QColor(0x282D34),
+                             .text = QColor(0xE4E8EC),
+                             .muted = QColor(0x9CA6B1),
+                             .border = QColor(0x333A43),
+                             .grid = QColor(0x2A3038),
+                             .accent = QColor(0x5FB4EC),
+                             .on_accent = QColor(0x0C1116),
+                             .pass = QColor(0x2FC398),
+                             .fail = QColor(0xFF9147),
+                             .undetermined = QColor(0xE5CF55),
+                             .reference = QColor(0x87919C),
+                             .outside = QColor(0xE28DBB)};
   return dark ? night : light;
 }
 
@@ -40,8 +56,8 @@ QPalette house_palette(bool dark) {
   p.setColor(QPalette::BrightText, c.fail);
   p.setColor(QPalette::ToolTipBase, dark ? QColor(0x2B3138) : QColor(0x22272E));
   p.setColor(QPalette::ToolTipText, QColor(0xF4F6F8));
-  p.setColor(QPalette::Highlight, c.accent);
-  p.setColor(QPalette::HighlightedText, c.on_accent);
+  p.setColor(QPalette::Highlight, dark ? QColor(0x2C6AA0) : c.accent);
+  p.setColor(QPalette::HighlightedText, QColor(Qt::white));
   p.setColor(QPalette::Link, c.accent);
   p.setColor(QPalette::LinkVisited, c.outside);
   p.setColor(QPalette::Light, dark ? QColor(0x343B44) : QColor(0xFFFFFF));
@@ -77,9 +93,12 @@ QColor series_colour(int index, bool dark) {
 QColor verdict_colour(Outcome outcome, bool dark) {
   const Colours& c = colours(dark);
   switch (outcome) {
-    case Outcome::pass: return c.pass;
-    case Outcome::fail: return c.fail;
-    case Outcome::undetermined: break;
+    case Outcome::pass:
+      return c.pass;
+    case Outcome::fail:
+      return c.fail;
+    case Outcome::undetermined:
+      break;
   }
   return c.undetermined;
 }

@@ -21,7 +21,9 @@ struct Colours {
 
 [[nodiscard]] bool is_dark(const QPalette& palette);
 [[nodiscard]] const Colours& colours(bool dark);
-[[nodiscard]] inline const Colours& colours(const QPalette& palette) { return colours(is_dark(palette)); }
+[[nodiscard]] inline const Colours& colours(const QPalette& palette) {
+  return colours(is_dark(palette));
+}
 [[nodiscard]] QPalette house_palette(bool dark);
 
 /// Heat of a token: 0 = no margin (transparent over the page), 1 = at or above the clip.

@@ -1,6 +1,7 @@
 #include "views/widgets/empty_state.h"
 
 #include <QEvent>
+#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
@@ -16,7 +17,9 @@ namespace {
 /// Repaints its icon at every theme and scale.
 class IconLabel final : public QWidget {
  public:
-  IconLabel(QIcon drawing, int side, QWidget* parent) : QWidget(parent), drawing_(std::move(drawing)) { setFixedSize(side, side); }
+  IconLabel(QIcon drawing, int side, QWidget* parent) : QWidget(parent), drawing_(std::move(drawing)) {
+    setFixedSize(side, side);
+  }
 
  protected:
   void paintEvent(QPaintEvent*) override {
@@ -37,7 +40,8 @@ class Muter final : public QObject {
     apply();
   }
   bool eventFilter(QObject* object, QEvent* event) override {
-    if (event->type() == QEvent::ApplicationPaletteChange || (event->type() == QEvent::PaletteChange && !applying_)) apply();
+    if (event->type() == QEvent::ApplicationPaletteChange || (event->type() == QEvent::PaletteChange && !applying_))
+      apply();
     return QObject::eventFilter(object, event);
   }
 
@@ -45,7 +49,10 @@ class Muter final : public QObject {
   void apply() {
     applying_ = true;
     QPalette own = widget_->palette();
-    own.setColor(QPalette::WindowText, colours(QPalette(own)).muted);
+    // Over a card Qt takes the Text role, over the window WindowText.
+    const QColor muted = colours(QGuiApplication::palette()).muted;
+    own.setColor(QPalette::WindowText, muted);
+    own.setColor(QPalette::Text, muted);
     widget_->setPalette(own);
     applying_ = false;
   }
@@ -55,7 +62,9 @@ class Muter final : public QObject {
 
 }  // namespace
 
-void set_muted(QWidget* widget) { new Muter(widget); }
+void set_muted(QWidget* widget) {
+  new Muter(widget);
+}
 
 QLabel* make_label(const QString& text, TextStyle style, QWidget* parent) {
   auto* label = new QLabel(text, parent);
@@ -72,8 +81,11 @@ QLabel* make_label(const QString& text, TextStyle style, QWidget* parent) {
       font.setPointSizeF(size * 1.08);
       font.setWeight(QFont::DemiBold);
       break;
-    case TextStyle::body: break;
-    case TextStyle::small: font.setPointSizeF(size * 0.92); break;
+    case TextStyle::body:
+      break;
+    case TextStyle::small:
+      font.setPointSizeF(size * 0.92);
+      break;
   }
   label->setFont(font);
   return label;

@@ -28,12 +28,16 @@ HeatLayout layout_tokens(const std::vector<HeatToken>& tokens, double width, dou
     // A word: this token and those that continue it without a blank.
     std::size_t end = i + 1;
     double word = w[i];
-    while (end < tokens.size() && !tokens[end - 1].breaks && !tokens[end].text.startsWith(QLatin1Char(' ')) && tokens[end].prompt == tokens[i].prompt) word += w[end++];
+    while (end < tokens.size() && !tokens[end - 1].breaks && !tokens[end].text.startsWith(QLatin1Char(' ')) &&
+           tokens[end].prompt == tokens[i].prompt)
+      word += w[end++];
     if (x > 0 && x + word > width) new_line(i);
     for (; i < end; ++i) {
       if (x > 0 && x + w[i] > width) new_line(i);
-      out.rects.emplace_back(x, y, w[i], line_height);
-      x += w[i];
+      const bool blank = x == 0 && tokens[i].text.size() > 1 && tokens[i].text.startsWith(QLatin1Char(' '));
+      const double room = blank ? std::max(w[i] - advance(QStringLiteral(" ")), 1.0) : w[i];
+      out.rects.emplace_back(x, y, room, line_height);
+      x += room;
       if (tokens[i].breaks && i + 1 < tokens.size()) new_line(i + 1);
     }
   }

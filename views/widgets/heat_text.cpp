@@ -28,7 +28,9 @@ HeatText::HeatText(QWidget* parent) : QAbstractScrollArea(parent) {
   setFont(reading);
 }
 
-QSize HeatText::sizeHint() const { return {640, 320}; }
+QSize HeatText::sizeHint() const {
+  return {640, 320};
+}
 
 void HeatText::set_tokens(std::vector<HeatToken> tokens) {
   tokens_ = std::move(tokens);
@@ -40,7 +42,8 @@ void HeatText::set_tokens(std::vector<HeatToken> tokens) {
 void HeatText::relayout() {
   const QFontMetricsF metrics(font());
   const double line = std::ceil(metrics.height() * leading);
-  layout_ = layout_tokens(tokens_, viewport()->width() - 2 * padding, line, [&](const QString& text) { return metrics.horizontalAdvance(text); });
+  layout_ = layout_tokens(tokens_, viewport()->width() - 2 * padding, line,
+                          [&](const QString& text) { return metrics.horizontalAdvance(text); });
   const int content = static_cast<int>(std::ceil(layout_.height + 2 * padding));
   verticalScrollBar()->setPageStep(viewport()->height());
   verticalScrollBar()->setSingleStep(static_cast<int>(line));
@@ -62,8 +65,11 @@ void HeatText::select(int token) {
   selected_ = token;
   if (selected_ >= 0) {
     const QRectF rect = on_screen(selected_);
-    if (rect.top() < 0) verticalScrollBar()->setValue(verticalScrollBar()->value() + static_cast<int>(rect.top() - padding));
-    if (rect.bottom() > viewport()->height()) verticalScrollBar()->setValue(verticalScrollBar()->value() + static_cast<int>(rect.bottom() - viewport()->height() + padding));
+    if (rect.top() < 0)
+      verticalScrollBar()->setValue(verticalScrollBar()->value() + static_cast<int>(rect.top() - padding));
+    if (rect.bottom() > viewport()->height())
+      verticalScrollBar()->setValue(verticalScrollBar()->value() +
+                                    static_cast<int>(rect.bottom() - viewport()->height() + padding));
     setAccessibleDescription(tr("Token %1: %2").arg(selected_).arg(tokens_[static_cast<std::size_t>(selected_)].text));
     QAccessibleEvent event(this, QAccessible::DescriptionChanged);
     QAccessible::updateAccessibility(&event);
@@ -79,6 +85,8 @@ void HeatText::choose(int token) {
 
 void HeatText::paint_token(QPainter& painter, std::size_t i, const QRectF& rect) const {
   const HeatToken& token = tokens_[i];
+  const bool blank = layout_.rects[i].left() == 0 && token.text.size() > 1 && token.text.startsWith(QLatin1Char(' '));
+  const QString text = blank ? token.text.mid(1) : token.text;
   const Colours& c = colours(palette());
   const bool dark = is_dark(palette());
   const QFontMetricsF metrics(font());
@@ -94,12 +102,12 @@ void HeatText::paint_token(QPainter& painter, std::size_t i, const QRectF& rect)
   }
   painter.setPen(token.prompt ? c.muted : c.text);
   const double baseline = box.center().y() + (metrics.ascent() - metrics.descent()) / 2;
-  if (metrics.horizontalAdvance(token.text) > rect.width() + 0.5)
-    painter.drawText(QPointF(rect.left(), baseline), metrics.elidedText(token.text, Qt::ElideRight, rect.width()));
+  if (metrics.horizontalAdvance(text) > rect.width() + 0.5)
+    painter.drawText(QPointF(rect.left(), baseline), metrics.elidedText(text, Qt::ElideRight, rect.width()));
   else
-    painter.drawText(QPointF(rect.left(), baseline), token.text);
+    painter.drawText(QPointF(rect.left(), baseline), text);
   if (token.differs) {
-    const double indent = token.text.startsWith(QLatin1Char(' ')) ? metrics.horizontalAdvance(QLatin1Char(' ')) : 0;
+    const double indent = text.startsWith(QLatin1Char(' ')) ? metrics.horizontalAdvance(QLatin1Char(' ')) : 0;
     QPen pen(token.outside ? c.outside : c.fail, 2);
     pen.setCapStyle(Qt::FlatCap);
     painter.setPen(pen);
@@ -114,8 +122,10 @@ void HeatText::paintEvent(QPaintEvent* event) {
   const double line_height = layout_.rects.front().height();
   const double top = event->rect().top() - padding + verticalScrollBar()->value();
   const double bottom = event->rect().bottom() - padding + verticalScrollBar()->value();
-  const auto first_line = static_cast<std::size_t>(std::clamp(top / line_height, 0.0, double(layout_.lines.size() - 1)));
-  const auto last_line = static_cast<std::size_t>(std::clamp(bottom / line_height, 0.0, double(layout_.lines.size() - 1)));
+  const auto first_line =
+      static_cast<std::size_t>(std::clamp(top / line_height, 0.0, double(layout_.lines.size() - 1)));
+  const auto last_line =
+      static_cast<std::size_t>(std::clamp(bottom / line_height, 0.0, double(layout_.lines.size() - 1)));
   const std::size_t begin = layout_.lines[first_line];
   const std::size_t end = last_line + 1 < layout_.lines.size() ? layout_.lines[last_line + 1] : tokens_.size();
   for (std::size_t i = begin; i < end; ++i) paint_token(painter, i, on_screen(static_cast<int>(i)));
@@ -173,13 +183,20 @@ void HeatText::keyPressEvent(QKeyEvent* event) {
     return layout_.at({0.5, y});
   };
   switch (event->key()) {
-    case Qt::Key_Left: return choose(std::max(selected_ - 1, 0));
-    case Qt::Key_Right: return choose(std::min(selected_ + 1, last));
-    case Qt::Key_Up: return choose(vertical(-1));
-    case Qt::Key_Down: return choose(vertical(+1));
-    case Qt::Key_Home: return choose(0);
-    case Qt::Key_End: return choose(last);
-    default: QAbstractScrollArea::keyPressEvent(event);
+    case Qt::Key_Left:
+      return choose(std::max(selected_ - 1, 0));
+    case Qt::Key_Right:
+      return choose(std::min(selected_ + 1, last));
+    case Qt::Key_Up:
+      return choose(vertical(-1));
+    case Qt::Key_Down:
+      return choose(vertical(+1));
+    case Qt::Key_Home:
+      return choose(0);
+    case Qt::Key_End:
+      return choose(last);
+    default:
+      QAbstractScrollArea::keyPressEvent(event);
   }
 }
 
@@ -195,16 +212,21 @@ HeatLegend::HeatLegend(QWidget* parent) : QWidget(parent) {
 
 void HeatLegend::set_clip(double clip) {
   clip_ = clip;
-  setToolTip(tr("Heat grows with the margin, from 0 to the calibration's clip Δ. Underlined: the reference picks another token. Hatched: outside the declared filter."));
+  setToolTip(
+      tr("Heat grows with the margin, from 0 to the calibration's clip Δ. Underlined: the reference picks another "
+         "token. Hatched: outside the declared filter."));
   updateGeometry();
   update();
 }
 
-QString HeatLegend::clip_text() const { return clip_ > 0 ? tr("Δ = %1").arg(clip_, 0, 'g', 3) : tr("largest"); }
+QString HeatLegend::clip_text() const {
+  return clip_ > 0 ? tr("Δ = %1").arg(clip_, 0, 'g', 3) : tr("largest");
+}
 
 QSize HeatLegend::sizeHint() const {
   const QFontMetrics m(font());
-  return {m.horizontalAdvance(tr("margin 0") + clip_text() + tr("differs") + tr("outside filter")) + 190, m.height() + 8};
+  return {m.horizontalAdvance(tr("margin 0") + clip_text() + tr("differs") + tr("outside filter")) + 190,
+          m.height() + 8};
 }
 
 void HeatLegend::paintEvent(QPaintEvent*) {

@@ -31,7 +31,8 @@ void ProgressDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opti
   }
   painter->setPen(selected ? option.palette.highlightedText().color() : option.palette.text().color());
   painter->setFont(item.font);
-  painter->drawText(area.adjusted(0, 0, 0, -7), Qt::AlignLeft | Qt::AlignVCenter, painter->fontMetrics().elidedText(text, Qt::ElideRight, int(area.width())));
+  painter->drawText(area.adjusted(0, 0, 0, -7), Qt::AlignLeft | Qt::AlignVCenter,
+                    painter->fontMetrics().elidedText(text, Qt::ElideRight, int(area.width())));
   painter->restore();
 }
 

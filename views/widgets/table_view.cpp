@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QMenu>
+#include <algorithm>
 
 #include "views/models/table_model.h"
 #include "views/theme/icons.h"
@@ -45,11 +46,13 @@ void TableView::set_up(QAbstractItemModel* table, const QString& name) {
 
 void TableView::set_widths(const std::vector<int>& characters) {
   for (std::size_t c = 0; c < characters.size(); ++c)
-    setColumnWidth(static_cast<int>(c), characters[c] * fontMetrics().averageCharWidth() + 24);
+    setColumnWidth(static_cast<int>(c), std::max(characters[c] * fontMetrics().averageCharWidth() + 24,
+                                                 horizontalHeader()->sectionSizeHint(static_cast<int>(c))));
 }
 
 void TableView::copy() {
-  if (selectionModel() && selectionModel()->hasSelection()) QGuiApplication::clipboard()->setText(selection_as_text(*this));
+  if (selectionModel() && selectionModel()->hasSelection())
+    QGuiApplication::clipboard()->setText(selection_as_text(*this));
 }
 
 void TableView::currentChanged(const QModelIndex& current, const QModelIndex& previous) {

@@ -83,22 +83,28 @@ void VerdictPanel::show_provider(const ProviderRow* provider, const ProviderDeci
     reason_->setText(QString::fromStdString(decision->reason));
     if (!decision->statistic.empty()) line(tr("Statistic"), QString::fromStdString(decision->statistic));
     line(tr("Score"), format_margin(decision->score));
-    line(tr("Threshold"), decision->threshold ? format_margin(*decision->threshold) : tr("not supported by the calibration"));
+    line(tr("Threshold"),
+         decision->threshold ? format_margin(*decision->threshold) : tr("not supported by the calibration"));
     line(tr("p-value"), format_p(decision->p_value));
-    if (decision->llr_p_value) line(tr("Likelihood-ratio p"), format_p(decision->llr_p_value), tr("Signed-gap likelihood ratio, the second statistic"));
+    if (decision->llr_p_value)
+      line(tr("Likelihood-ratio p"), format_p(decision->llr_p_value),
+           tr("Signed-gap likelihood ratio, the second statistic"));
     line(tr("Exact match"), format_percent(decision->exact_match));
     line(tr("Mean clipped margin"), format_margin(decision->mean_clipped_margin));
     line(tr("Cross-entropy"), format_margin(decision->cross_entropy));
     line(tr("Tokens outside the filter"), format_count(static_cast<qint64>(decision->filtered_tokens)));
-    if (decision->refused_tokens) line(tr("Tokens refused"), format_count(static_cast<qint64>(decision->refused_tokens)));
+    if (decision->refused_tokens)
+      line(tr("Tokens refused"), format_count(static_cast<qint64>(decision->refused_tokens)));
   } else {
     const bool trusted = provider->role == ProviderRole::calibration;
     verdict_->setText(trusted ? tr("calibration") : tr("not decided"));
-    reason_->setText(trusted ? tr("This log is trusted: the thresholds rest on it.") : tr("Recompute the case on a reference model to get a verdict."));
+    reason_->setText(trusted ? tr("This log is trusted: the thresholds rest on it.")
+                             : tr("Recompute the case on a reference model to get a verdict."));
   }
   const ProviderConfig& config = provider->config;
   line(tr("Model"), QString::fromStdString(config.model));
-  line(tr("Engine"), QStringLiteral("%1 %2").arg(QString::fromStdString(config.engine), QString::fromStdString(config.engine_version)));
+  line(tr("Engine"), QStringLiteral("%1 %2").arg(QString::fromStdString(config.engine),
+                                                 QString::fromStdString(config.engine_version)));
   QStringList sampling{tr("T = %1").arg(config.sampling.temperature)};
   if (config.sampling.top_p < 1) sampling << tr("top-p %1").arg(config.sampling.top_p);
   if (config.sampling.top_k > 0) sampling << tr("top-k %1").arg(config.sampling.top_k);
@@ -110,9 +116,12 @@ void VerdictPanel::show_provider(const ProviderRow* provider, const ProviderDeci
 void VerdictPanel::restyle() {
   if (!verdict_) return;  // a palette change while the constructor is still at work
   QPalette ink = palette();
+  badge_->setVisible(outcome_.has_value());
   if (outcome_) {
     badge_->setPixmap(verdict_icon(*outcome_).pixmap(QSize(26, 26), devicePixelRatioF()));
-    ink.setColor(QPalette::WindowText, verdict_colour(*outcome_, is_dark(palette())));
+    const QColor colour = verdict_colour(*outcome_, is_dark(palette()));
+    ink.setColor(QPalette::WindowText, colour);
+    ink.setColor(QPalette::Text, colour);
   } else {
     badge_->clear();
   }

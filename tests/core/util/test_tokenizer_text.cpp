@@ -19,7 +19,9 @@ std::vector<TokenId> ids_of(simdjson::dom::array list) {
   return out;
 }
 
-TokenizerText demo() { return TokenizerText::load(DIFR_DEMO_DATA "/model/tokenizer.json"); }
+TokenizerText demo() {
+  return TokenizerText::load(DIFR_DEMO_DATA "/model/tokenizer.json");
+}
 
 std::string read_file(const char* path) {
   QFile file(QString::fromUtf8(path));
@@ -80,7 +82,8 @@ class TestTokenizerText : public QObject {
     const TokenizerText metaspace = TokenizerText::parse(
         R"({"model":{"type":"BPE","byte_fallback":true,"vocab":{"<unk>":0,"<0x0A>":1,"<0xE2>":2,"▁the":3,"a▁b":4,"<0xZZ>":5}},
             "decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"}]},
-            "added_tokens":[{"id":0,"content":"<unk>","special":true},{"id":9,"content":"<▁kept>","special":false}]})", "here");
+            "added_tokens":[{"id":0,"content":"<unk>","special":true},{"id":9,"content":"<▁kept>","special":false}]})",
+        "here");
     QCOMPARE(metaspace.spelling(), TokenSpelling::metaspace);
     QCOMPARE(*metaspace.bytes(1), std::string_view("\n"));
     QCOMPARE(*metaspace.bytes(2), std::string_view("\xE2"));
@@ -91,14 +94,15 @@ class TestTokenizerText : public QObject {
     QCOMPARE(*metaspace.bytes(9), std::string_view("<▁kept>"));
     QVERIFY(!metaspace.bytes(7));
     QVERIFY(metaspace.special(0));
-    const TokenizerText unigram = TokenizerText::parse(R"({"model":{"type":"Unigram","vocab":[["<s>",0],["▁a",-1.5]]},"decoder":{"type":"Metaspace"}})", "here");
+    const TokenizerText unigram = TokenizerText::parse(
+        R"({"model":{"type":"Unigram","vocab":[["<s>",0],["▁a",-1.5]]},"decoder":{"type":"Metaspace"}})", "here");
     QCOMPARE(*unigram.bytes(1), std::string_view(" a"));
   }
 
   void shows_bytes_that_are_no_text() {
     QCOMPARE(printable_bytes("ab\xC3\xA9"), std::string("ab\xC3\xA9"));
     QCOMPARE(printable_bytes("\xE2\x80"), std::string("<0xE2><0x80>"));
-    QCOMPARE(printable_bytes("\xC0\xAF"), std::string("<0xC0><0xAF>"));          // overlong
+    QCOMPARE(printable_bytes("\xC0\xAF"), std::string("<0xC0><0xAF>"));            // overlong
     QCOMPARE(printable_bytes("\xED\xA0\x80"), std::string("<0xED><0xA0><0x80>"));  // surrogate
     QCOMPARE(printable_bytes("\xF0\x9F\x99\x82"), std::string("\xF0\x9F\x99\x82"));
   }
@@ -125,7 +129,8 @@ class TestTokenizerText : public QObject {
     const std::string whole = read_file(DIFR_DEMO_DATA "/model/tokenizer.json");
     QVERIFY(whole.size() > 10000);
     // A short file with every construct is hit more often per mutation than the 100 kB one.
-    const std::string seed = R"({"model":{"byte_fallback":true,"vocab":{"a":0,"Ġb":1,"▁c":2,"<0x41>":3}},"decoder":{"type":"ByteLevel"},"added_tokens":[{"id":4,"content":"x","special":true}]})";
+    const std::string seed =
+        R"({"model":{"byte_fallback":true,"vocab":{"a":0,"Ġb":1,"▁c":2,"<0x41>":3}},"decoder":{"type":"ByteLevel"},"added_tokens":[{"id":4,"content":"x","special":true}]})";
     std::mt19937 random(20261201);
     int parsed = 0, refused = 0;
     for (int round = 0; round < 4000; ++round) {
@@ -134,9 +139,15 @@ class TestTokenizerText : public QObject {
       for (int e = 0; e < edits; ++e) {
         const std::size_t at = random() % text.size();
         switch (random() % 3) {
-          case 0: text[at] = static_cast<char>(random()); break;
-          case 1: text.erase(at, random() % 9); break;
-          default: text.insert(at, 1, static_cast<char>(random())); break;
+          case 0:
+            text[at] = static_cast<char>(random());
+            break;
+          case 1:
+            text.erase(at, random() % 9);
+            break;
+          default:
+            text.insert(at, 1, static_cast<char>(random()));
+            break;
         }
         if (text.empty()) text = "{";
       }
