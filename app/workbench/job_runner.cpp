@@ -70,7 +70,11 @@ void JobRunner::import_logs(const QStringList& logs, ProviderRole role) {
       QStringLiteral("%1 %2.difr")
           .arg(stem, QDateTime::currentDateTime().toString(QStringLiteral("yyyy-MM-dd HHmmss"))));
   connect(
-      &cases_, &views::CaseSource::opened, this, [queue_all, path] { queue_all(path); }, Qt::SingleShotConnection);
+      &cases_, &views::CaseSource::opened, this,
+      [this, queue_all, path] {
+        if (cases_.path() == path) queue_all(path);
+      },
+      Qt::SingleShotConnection);
   cases_.open(path, true);
 }
 

@@ -58,7 +58,11 @@ MainWindow::MainWindow(CaseSource& cases, JobService& jobs, QSettings& settings,
   connect(&cases_, &CaseSource::opened, this, &MainWindow::case_opened);
   connect(&cases_, &CaseSource::closed, this, &MainWindow::case_closed);
   connect(&cases_, &CaseSource::changed, this, &MainWindow::case_changed);
-  connect(&cases_, &CaseSource::problem, this, &MainWindow::report);
+  connect(&cases_, &CaseSource::problem, this, [this](const Problem& problem) {
+    pending_logs_.clear();
+    restore_to_ = {};
+    report(problem);
+  });
   connect(&jobs_, &JobService::problem, this, &MainWindow::report);
   connect(&jobs_, &JobService::changed, this, &MainWindow::show_jobs);
   connect(&jobs_, &JobService::updated, this, &MainWindow::show_jobs);
@@ -117,6 +121,7 @@ void MainWindow::case_opened() {
   const bool known = std::ranges::any_of(pages_, [&](const PageSpec& spec) { return spec.id == restore_to_.page; });
   navigation_.reset(known ? restore_to_ : Location{page_id::overview});
   restore_to_ = {};
+  if (!pending_logs_.isEmpty()) jobs_.import_logs(std::exchange(pending_logs_, {}), ProviderRole::subject);
 }
 
 void MainWindow::case_closed() {
@@ -145,8 +150,12 @@ void MainWindow::open_paths(const QStringList& paths) {
     else
       logs << path;
   }
-  if (!case_path.isEmpty()) cases_.open(case_path, false);
-  if (!logs.isEmpty()) jobs_.import_logs(logs, ProviderRole::subject);
+  if (case_path.isEmpty()) {
+    if (!logs.isEmpty()) jobs_.import_logs(logs, ProviderRole::subject);
+    return;
+  }
+  pending_logs_ = logs;  // they belong into that case, so they wait until it is open
+  cases_.open(case_path, false);
 }
 
 void MainWindow::remember_recent(const QString& path) {

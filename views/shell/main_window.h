@@ -81,6 +81,7 @@ class MainWindow final : public QMainWindow {
   std::map<QString, QAction*> page_actions_;
   std::vector<QAction*> commands_;
   Location restore_to_;
+  QStringList pending_logs_;
   QByteArray first_layout_;
 
   QStackedWidget* stack_;
