@@ -14,7 +14,7 @@ QString audit_program() {
 
 QDir demo_dir() {
   const QDir installed(
-      QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("../share/difr-workbench/demo")));
+      QDir::cleanPath(QCoreApplication::applicationDirPath() + QStringLiteral("/../share/difr-workbench/demo")));
   return installed.exists() ? installed : QDir(QStringLiteral(DIFR_SOURCE_DEMO));
 }
 

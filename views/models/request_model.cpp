@@ -15,7 +15,7 @@ namespace {
 std::vector<TableModel::Column> make_columns() {
   const auto tr = [](const char* s) { return RequestModel::tr(s); };
   return {
-      {tr("Flag"), tr("Flagged by the false-discovery rule over the provider's requests")},
+      {tr("Flagged"), tr("Flagged by the false-discovery rule over the provider's requests")},
       {tr("Provider"), tr("Provider configuration")},
       {tr("Request"), tr("The log's own id")},
       {tr("Tokens"), tr("Output tokens"), true},
@@ -217,7 +217,7 @@ QVariant RequestModel::cell(int row, int column, int role) const {
     case Qt::DisplayRole:
       switch (column) {
         case flag:
-          return r->flagged ? tr("flagged") : QString();
+          return r->flagged ? tr("yes") : QString();
         case provider:
           return QString::fromStdString(r->provider);
         case external_id:

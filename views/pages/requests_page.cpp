@@ -50,7 +50,7 @@ RequestsPage::RequestsPage(const PageContext& page_context, QWidget* parent) : P
   model_ = new RequestModel(this);
   table_ = new TableView;
   table_->set_up(model_, tr("Requests"));
-  table_->set_widths({11, 22, 12, 7, 10, 10, 12, 11, 7, 7, 12});
+  table_->set_widths({11, 19, 7, 6, 9, 9, 9, 9, 6, 6, 11});
   table_->horizontalHeader()->setSortIndicatorShown(true);
   table_->horizontalHeader()->setSortIndicatorClearable(true);
   table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);

@@ -26,7 +26,7 @@ void ProgressDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opti
   painter->setBrush(selected ? QColor(255, 255, 255, 70) : c.grid);
   painter->drawRoundedRect(track, 2, 2);
   if (share > 0) {
-    painter->setBrush(selected ? c.on_accent : c.accent);
+    painter->setBrush(selected ? option.palette.highlightedText().color() : c.accent);
     painter->drawRoundedRect(QRectF(track.topLeft(), QSizeF(track.width() * qMin(share, 1.0), track.height())), 2, 2);
   }
   painter->setPen(selected ? option.palette.highlightedText().color() : option.palette.text().color());
