@@ -109,8 +109,8 @@ void JobRunner::import_progress() {
   const double seconds = static_cast<double>(info.started.msecsTo(QDateTime::currentDateTime())) / 1000.0;
   if (seconds > 0.5 && info.done > 0) {
     const double bytes_per_s = static_cast<double>(info.done) / seconds;
-    info.rate = bytes_per_s / 1e6;
-    info.rate_unit = QStringLiteral("MB");
+    info.rate = bytes_per_s;
+    info.rate_unit = QStringLiteral("bytes");
     info.eta_s = static_cast<double>(info.total - info.done) / bytes_per_s;
   }
   emit updated(info.id);

@@ -90,6 +90,8 @@ QVariant JobModel::cell(int row, int column, int role) const {
             return tr("%1 of %2").arg(QLocale().formattedDataSize(job.done), QLocale().formattedDataSize(job.total));
           return tr("%1 of %2 %3").arg(format_count(job.done), format_count(job.total), job.unit);
         case rate:
+          if (job.rate > 0 && job.rate_unit == QLatin1String("bytes"))
+            return tr("%1/s").arg(QLocale().formattedDataSize(static_cast<qint64>(job.rate), 1));
           return job.rate > 0 ? tr("%1 %2/s").arg(format_rate(job.rate), job.rate_unit) : dash();
         case eta:
           return job.active() ? format_duration(job.eta_s) : dash();
@@ -103,6 +105,8 @@ QVariant JobModel::cell(int row, int column, int role) const {
         case progress:
           return share;
         case rate:
+          if (job.rate > 0 && job.rate_unit == QLatin1String("bytes"))
+            return tr("%1/s").arg(QLocale().formattedDataSize(static_cast<qint64>(job.rate), 1));
           return job.rate;
         case eta:
           return job.eta_s;
