@@ -46,7 +46,7 @@ struct Diagnosis {
 };
 
 struct DiagnosisOptions {
-  std::size_t max_tokens = 6000;
+  std::size_t max_tokens = 4000;
   double honest_sigma = 0.03;       ///< logit noise of trusted runs (Calibration::noise_sigma)
   double honest_corruption = 1e-4;
   double separation = 3.0;          ///< nats

@@ -1,6 +1,7 @@
 // The main job on the bundled case, as a user runs it, against numbers made with other software: tests/data/expected comes
 // from Hugging Face's model and an independent emulation of the noise.
 #include <QFile>
+#include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
 #include <cmath>
@@ -51,12 +52,23 @@ Means means_of(const json& p, double clip) {
 class TestDemoAudit : public QObject {
   Q_OBJECT
   std::map<std::string, json> audits_;
+  QTemporaryDir folder_;
+
+  [[nodiscard]] QString case_of(const std::string& dtype) const { return folder_.filePath(QString::fromStdString(dtype) + ".difr"); }
+
+  /// A command on the fp32 case, once it is decided.
+  json on_case(const QStringList& arguments, int code = 0) {
+    audit("fp32");
+    const auto result = difr::test::run_program("difr-audit", arguments + QStringList{"--case", case_of("fp32"), "--json", "--quiet"}, 900'000);
+    if (result.code != code) qFatal("%s: exit code %d: %s", qPrintable(arguments.join(' ')), result.code, result.err.constData());
+    return json::parse(result.out.toStdString());
+  }
 
   json& audit(const std::string& dtype) {
     auto [it, fresh] = audits_.try_emplace(dtype);
     if (fresh) {
       const auto result =
-          difr::test::run_program("difr-audit", {"demo", "--json", "--quiet", "--per-token", "--per-request", "--dtype", QString::fromStdString(dtype)});
+          difr::test::run_program("difr-audit", {"demo", "--json", "--quiet", "--per-token", "--per-request", "--dtype", QString::fromStdString(dtype), "--case", case_of(dtype)}, 900'000);
       if (result.code != 1) qFatal("demo: exit code %d: %s", result.code, result.err.constData());
       it->second = json::parse(result.out.toStdString());
     }
@@ -143,6 +155,62 @@ class TestDemoAudit : public QObject {
     QVERIFY(tokens > 3000);
     QVERIFY2(off <= tokens / 1000, qPrintable(QString("%1 of %2 margins differ by more than 2e-3").arg(off).arg(tokens)));
     QVERIFY2(edges <= tokens / 200, qPrintable(QString("%1 of %2 tokens at the filter's edge").arg(edges).arg(tokens)));
+  }
+
+  void explanations() {
+    // What was really done, from the fixtures' notes; first place must name it. position-trend is a noise too, and an fp8
+    // KV cache may well be told by it.
+    const std::map<std::string, std::vector<std::string>> truth{
+        {"honest", {"honest"}},           {"honest-t07-topp09-topk50", {"honest"}},          {"greedy", {"honest"}},
+        {"temp-1.1", {"temperature"}},    {"sampling-bug", {"sparse-corruption"}},           {"neighbour-seed", {"seed-rule"}},
+        {"wrong-seed", {"seed-ignored"}}, {"fp8-kv-cache", {"logit-noise", "position-trend"}}, {"int4", {"logit-noise", "position-trend"}}};
+    const auto out = on_case({"diagnose", "--max-tokens", "2500"});
+    for (const auto& [name, kinds] : truth) {
+      const auto first = provider(out, name)["explanations"][0];
+      const auto kind = first["kind"].get<std::string>();
+      QVERIFY2(std::find(kinds.begin(), kinds.end(), kind) != kinds.end(), (name + " is explained as " + kind).c_str());
+    }
+    const auto t = provider(out, "temp-1.1")["explanations"][0]["parameters"]["temperature"];
+    QVERIFY(std::abs(t["estimate"].get<double>() - 1.1) <= 0.02);
+    QVERIFY(t["low"].get<double>() <= 1.1 && 1.1 <= t["high"].get<double>());
+    const auto share = provider(out, "sampling-bug")["explanations"][0]["parameters"]["share"];
+    QVERIFY(share["low"].get<double>() <= 0.01 && 0.01 <= share["high"].get<double>());
+    const auto rule = provider(out, "neighbour-seed")["explanations"][0]["parameters"]["rule"]["text"].get<std::string>();
+    QVERIFY2(rule.find("right after") != std::string::npos, rule.c_str());
+  }
+
+  void sampler_is_identified() {
+    const auto out = on_case({"identify"});
+    for (const auto* name : {"honest", "int8"}) {
+      const auto p = provider(out, name);
+      QCOMPARE(QString::fromStdString(p["conclusion"]), QString("unique"));
+      QCOMPARE(QString::fromStdString(p["candidates"][0]["profile"]), QString("vllm-cpu-splitmix64"));
+      QVERIFY(p["candidates"][0]["match_rate"].get<double>() >= 0.97);
+      // The next is at chance: its own expected rate lies near its interval.
+      const auto next = p["candidates"][1];
+      QVERIFY(std::abs(next["z"].get<double>()) < 5);
+    }
+    QCOMPARE(QString::fromStdString(provider(out, "wrong-seed")["conclusion"]), QString("none"));
+    QCOMPARE(QString::fromStdString(provider(out, "greedy")["candidates"][0]["profile"]), QString("greedy"));
+  }
+
+  void report_is_written_and_verified() {
+    const auto base = folder_.filePath("report");
+    on_case({"report", "--out", base, "--model", DIFR_DEMO_DATA "/model"});
+    for (const auto* suffix : {".html", ".pdf", ".json", ".csv", ".manifest.json"}) QVERIFY(QFile::exists(base + suffix));
+    QVERIFY(on_case({"verify-report", base + ".manifest.json"})["ok"].get<bool>());
+    QFile csv(base + ".csv");
+    QVERIFY(csv.open(QIODevice::ReadWrite));
+    auto bytes = csv.readAll();
+    bytes.replace("int4", "int5");
+    csv.seek(0);
+    csv.write(bytes);
+    csv.close();
+    const auto tampered = on_case({"verify-report", base + ".manifest.json"}, 3);
+    bool located = false;
+    for (const auto& check : tampered["checks"])
+      located |= check["state"] == "failed" && check["where"].get<std::string>().find("report.csv") != std::string::npos;
+    QVERIFY(located);
   }
 };
 
