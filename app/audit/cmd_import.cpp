@@ -39,7 +39,10 @@ int run_import(const GlobalOptions& options, const std::vector<std::filesystem::
   else
     fmt::print("{} requests accepted, {} records rejected\n", summary.accepted + more.accepted, summary.rejected + more.rejected);
   const bool nothing = summary.accepted + more.accepted == 0 && summary.rejected + more.rejected > 0;
-  return static_cast<int>(nothing ? ExitCode::bad_input : ExitCode::ok);
+  if (nothing)
+    throw bad_input(logs.empty() ? options.calibration.front().string() : logs.front().string(), "holds no usable record",
+                    "`import --json` lists every record with its fault and remedy");
+  return 0;
 }
 
 }  // namespace

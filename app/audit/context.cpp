@@ -13,6 +13,9 @@
 namespace difr::app {
 namespace {
 
+// All that a signal handler may touch.
+volatile std::sig_atomic_t signals_received = 0;
+
 std::string duration(double seconds) {
   if (!std::isfinite(seconds)) return "?";
   const auto s = static_cast<std::int64_t>(std::llround(seconds));
@@ -73,18 +76,18 @@ void ProgressLine::update(std::int64_t done, std::int64_t total) {
 }
 
 SignalStop::SignalStop() {
-  // Blocked here and taken by sigtimedwait in one thread, so that no handler runs in the middle of a computation.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  watcher_ = std::jthread([this, signals](std::stop_token done) {
-    const timespec pause{0, 100'000'000};
+  // A handler and not a blocked mask: libraries start threads before main, and a signal that such a thread takes with the
+  // default action would end the process.
+  struct sigaction action = {};
+  action.sa_handler = [](int) { signals_received = signals_received + 1; };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  watcher_ = std::jthread([this](std::stop_token done) {
     while (!done.stop_requested()) {
-      if (sigtimedwait(&signals, nullptr, &pause) < 0) continue;
-      if (source_.stop_requested()) _exit(130);
-      source_.request_stop();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      if (signals_received > 1) _exit(130);
+      if (signals_received > 0) source_.request_stop();
     }
   });
 }
