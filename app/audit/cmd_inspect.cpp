@@ -10,17 +10,6 @@
 namespace difr::app {
 namespace {
 
-const char* verification_text(Verification verification) {
-  switch (verification) {
-    case Verification::real_logs: return "real logs";
-    case Verification::golden_vectors: return "golden vectors";
-    case Verification::emulated: return "emulated";
-    case Verification::source_only: return "source only";
-    case Verification::not_reproducible: break;
-  }
-  return "not reproducible";
-}
-
 int run_samplers(const GlobalOptions& options) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const auto& p : sampler_profiles()) {
@@ -30,12 +19,12 @@ int run_samplers(const GlobalOptions& options) {
                     {"alignment", p.alignment},
                     {"versions", p.versions},
                     {"needs", p.needs},
-                    {"verification", verification_text(p.verification)},
+                    {"verification", to_string(p.verification)},
                     {"verified_by", p.verified_by},
                     {"missing", p.missing}});
     if (!options.json)
       fmt::print("{}  [{}]\n    {}\n    noise: {}\n    alignment: {}\n    versions: {}\n    needs: {}\n    {}\n\n", p.id,
-                 verification_text(p.verification), p.title, p.noise, p.alignment, p.versions, p.needs,
+                 to_string(p.verification), p.title, p.noise, p.alignment, p.versions, p.needs,
                  p.verification == Verification::not_reproducible ? "missing: " + std::string(p.missing)
                                                                   : "verified by: " + std::string(p.verified_by));
   }

@@ -11,6 +11,7 @@
 #include "core/scoring/evidence_view.h"
 #include "core/scoring/inverse_cdf.h"
 #include "core/scoring/token_race.h"
+#include "core/statistics/intervals.h"
 
 namespace difr {
 namespace {
@@ -102,7 +103,7 @@ class Tally {
     SamplerCandidate c{std::string(h.profile->id), h.order, h.shift, h.child_seeds, tokens_, matches_, 0, 0, 0, 0, 0};
     const auto n = static_cast<double>(tokens_), hits = static_cast<double>(matches_);
     c.match_rate = hits / n;
-    const auto interval = wilson(matches_, tokens_);
+    const auto interval = wilson_interval(matches_, tokens_, 0.95);
     c.low = interval.low;
     c.high = interval.high;
     c.chance = mean_ / n;
@@ -269,15 +270,6 @@ const char* to_string(Conclusion conclusion) {
       return "none";
   }
   return "?";
-}
-
-Interval wilson(std::size_t hits, std::size_t n, double z) {
-  if (n == 0) return {};
-  const auto count = static_cast<double>(n);
-  const double p = static_cast<double>(hits) / count, z2 = z * z;
-  const double centre = (p + z2 / (2 * count)) / (1 + z2 / count);
-  const double half = z / (1 + z2 / count) * std::sqrt(p * (1 - p) / count + z2 / (4 * count * count));
-  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
 }
 
 Identification identify_sampler(std::span<const IdentifySample> samples, const IdentifyOptions& options) {

@@ -77,10 +77,4 @@ struct WindowIdentification {
                                                                  std::size_t windows,
                                                                  const IdentifyOptions& options = {});
 
-/// Wilson score interval of a proportion.
-struct Interval {
-  double low = 0.0, high = 1.0;
-};
-[[nodiscard]] Interval wilson(std::size_t hits, std::size_t n, double z = 1.959963984540054);
-
 }  // namespace difr

@@ -150,7 +150,7 @@ ProviderDecision decide_one(const Baseline& base, const ScoredProvider& provider
     judge_requests(sorted_request_scores(base, standardised), sums, standardised, base.mean_expected,
                    options.request_alpha, details);
   }
-  const Conclusion conclusion =
+  const Judgement conclusion =
       conclude(decision, findings, provider.caveat, base.sums.size(), calibration.noise_sigma, options);
   decision.verdict = conclusion.outcome;
   decision.reason = conclusion.reason;

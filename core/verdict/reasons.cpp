@@ -50,7 +50,7 @@ std::string facts(const ProviderDecision& d, const Findings& f, double sigma, co
 
 }  // namespace
 
-Conclusion conclude(const ProviderDecision& decision, const Findings& findings, const std::string& caveat,
+Judgement conclude(const ProviderDecision& decision, const Findings& findings, const std::string& caveat,
                     std::size_t calibration_requests, double noise_sigma, const DecisionOptions& options) {
   if (!findings.usable) {
     return {Outcome::undetermined, caveat.empty() ? "No output token could be judged: no usable scores."
@@ -58,7 +58,7 @@ Conclusion conclude(const ProviderDecision& decision, const Findings& findings, 
   }
   const MarginTest& test = findings.margins;
   const std::string text = facts(decision, findings, noise_sigma, options);
-  const auto undetermined = [&](const std::string& why) { return Conclusion{Outcome::undetermined, text + " " + why}; };
+  const auto undetermined = [&](const std::string& why) { return Judgement{Outcome::undetermined, text + " " + why}; };
 
   if (!caveat.empty()) return undetermined(fmt::format("Undetermined whatever the numbers say: {}.", caveat));
   if (!findings.sampling_difference.empty() && !findings.noise.misfit.empty()) {

@@ -17,13 +17,13 @@ struct Findings {
   std::string gap_alternative;
 };
 
-struct Conclusion {
+struct Judgement {
   Outcome outcome = Outcome::undetermined;
   std::string reason;
 };
 
 /// `decision` holds the numbers already; its verdict and reason are not read.
-[[nodiscard]] Conclusion conclude(const ProviderDecision& decision, const Findings& findings, const std::string& caveat,
+[[nodiscard]] Judgement conclude(const ProviderDecision& decision, const Findings& findings, const std::string& caveat,
                                   std::size_t calibration_requests, double noise_sigma, const DecisionOptions& options);
 
 }  // namespace difr

@@ -7,6 +7,7 @@
 
 #include "core/sampling/identify.h"
 #include "core/scoring/token_difr.h"
+#include "core/statistics/intervals.h"
 #include "core/support/tiny_llama.h"
 
 using namespace difr;
@@ -138,8 +139,8 @@ class TestIdentify : public QObject {
 
   void wilsonInterval() {
     // Brown, Cai and DasGupta's textbook case: 0 of 10 gives (0, 0.2775).
-    QVERIFY(std::abs(wilson(0, 10).high - 0.27753) < 1e-4);
-    QVERIFY(std::abs(wilson(5, 10).low - 0.23659) < 1e-4);
+    QVERIFY(std::abs(wilson_interval(0, 10, 0.95).high - 0.27753) < 1e-4);
+    QVERIFY(std::abs(wilson_interval(5, 10, 0.95).low - 0.23659) < 1e-4);
   }
 
  private:
