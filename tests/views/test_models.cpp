@@ -62,13 +62,15 @@ class TestModels : public QObject {
   void sorts_and_filters_in_the_case() {
     FakeCase source(1000);
     source.open({}, false);
-    RequestModel model(nullptr, 100);
+    RequestModel model(nullptr, 100, 16);
     const QAbstractItemModelTester tester(&model, fatal);
     model.set_source(&source);
     model.sort(RequestModel::mean_margin, Qt::DescendingOrder);
-    QTRY_COMPARE(model.rowCount(), 100);
+    // The tester itself fetches more pages whenever it walks the model, so how many are there depends on its speed.
+    QTRY_VERIFY(model.rowCount() >= 100);
+    QTRY_VERIFY(!model.loading());
     double before = std::numeric_limits<double>::infinity();
-    for (int row = 0; row < 100; ++row) {
+    for (int row = 0; row < model.rowCount(); ++row) {
       const double now = model.index(row, RequestModel::mean_margin).data(TableModel::sort_role).toDouble();
       QVERIFY(now <= before);
       before = now;
