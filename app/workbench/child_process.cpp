@@ -1,5 +1,9 @@
 #include "app/workbench/child_process.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <QJsonDocument>
 #include <QTimer>
 
@@ -11,6 +15,12 @@ constexpr qsizetype longest_line = 1 << 22;  // a child that never ends its line
 }  // namespace
 
 ChildProcess::ChildProcess(QObject* parent) : QObject(parent) {
+  // A killed window must not leave a worker behind that writes into a case which the next window is working on. The
+  // parent may have died between fork and prctl, when no signal would come any more.
+  process_.setChildProcessModifier([window = ::getpid()] {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != window) ::_exit(1);
+  });
   connect(&process_, &QProcess::readyReadStandardOutput, this, &ChildProcess::read_output);
   connect(&process_, &QProcess::readyReadStandardError, this, &ChildProcess::read_errors);
   connect(&process_, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {

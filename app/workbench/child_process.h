@@ -1,5 +1,5 @@
 #pragma once
-// A difr-audit child: JSON lines on stdout become events, stderr becomes the log.
+// A difr-audit child: JSON lines on stdout become events, stderr becomes the log. It ends with the window, even a killed one.
 
 #include <QJsonObject>
 #include <QProcess>

@@ -23,6 +23,7 @@ JobRunner::JobRunner(CaseService& cases, QObject* parent) : JobService(parent), 
   });
   poll_.setInterval(150);
   connect(&poll_, &QTimer::timeout, this, &JobRunner::import_progress);
+  connect(&cases_, &views::CaseSource::opened, this, &JobRunner::mention_unfinished_run);
 }
 
 JobRunner::~JobRunner() {
@@ -40,6 +41,19 @@ std::vector<JobInfo> JobRunner::jobs() const {
 QString JobRunner::suggested_model_dir() const {
   if (!cases_.model_dir().isEmpty()) return cases_.model_dir();
   return demo_dir().exists() ? demo_dir().filePath(QStringLiteral("model")) : QString();
+}
+
+void JobRunner::mention_unfinished_run() {
+  cases_.load_overview(this, [this](tl::expected<std::shared_ptr<const views::CaseOverview>, Problem> reply) {
+    const bool busy = std::ranges::any_of(entries_, [](const Entry& entry) { return entry.info.active(); });
+    if (!reply || busy || !(*reply)->run || (*reply)->run->state != RunState::running) return;
+    const RunRow& run = *(*reply)->run;
+    emit problem({Problem::Severity::warning, QFileInfo(cases_.path()).fileName(),
+                  tr("A recomputation was interrupted: %1 of %2 requests are done.")
+                      .arg(run.requests_done)
+                      .arg(run.requests_total),
+                  tr("Recompute with the same reference goes on from there.")});
+  });
 }
 
 JobRunner::Entry* JobRunner::find(quint64 id) {

@@ -49,6 +49,7 @@ class JobRunner final : public views::JobService {
   void queue_child(Entry& entry, const QStringList& arguments);
   void queue_decide(const QString& case_path);
   void start_next();
+  void mention_unfinished_run();
   void import_progress();
   void import_finished();
   void child_event(const QJsonObject& line);

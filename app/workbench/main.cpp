@@ -39,7 +39,11 @@ int main(int argc, char** argv) {
   const QCommandLineOption settings_file(QStringLiteral("settings"),
                                          QCoreApplication::translate("main", "Keep settings in FILE."),
                                          QStringLiteral("FILE"));
-  parser.addOptions({demo, shots, fresh, settings_file});
+  const QCommandLineOption model(
+      QStringLiteral("model"),
+      QCoreApplication::translate("main", "Recompute what the case then lacks with the reference in DIR (fp32)."),
+      QStringLiteral("DIR"));
+  parser.addOptions({demo, shots, fresh, settings_file, model});
   parser.addPositionalArgument(QStringLiteral("files"),
                                QCoreApplication::translate("main", "A case (*.difr), or logs to import."),
                                QStringLiteral("[case.difr | log...]"));
@@ -70,6 +74,16 @@ int main(int argc, char** argv) {
   window.show();
 
   const QStringList files = parser.positionalArguments();
+  if (parser.isSet(model)) {
+    // Queued: the logs named beside the case queue their imports when it opens, and come first.
+    const QString dir = QDir(parser.value(model)).absolutePath();
+    QObject::connect(
+        &cases, &workbench::CaseService::opened, &jobs,
+        [&jobs, dir] {
+          jobs.recompute({dir, QStringLiteral("fp32"), {}});
+        },
+        static_cast<Qt::ConnectionType>(Qt::QueuedConnection | Qt::SingleShotConnection));
+  }
   if (!files.isEmpty())
     window.open_paths(files);
   else if (parser.isSet(demo))
