@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "app/audit/steps.h"
+#include "core/report/text.h"
 #include "core/sampling/profile.h"
 
 namespace difr::app {
@@ -24,15 +25,17 @@ int run_audit(const GlobalOptions& options, const AuditArguments& arguments) {
   if (path.empty()) path = temporary.emplace().path();
   if (options.calibration.empty() && !std::filesystem::exists(path))
     throw Error(ExitCode::usage, "--calibration", "is missing", "name at least one log of a trusted run");
-  const auto info = gpu::inspect_model(options.require_model());
+  const int vocab = options.reference_vocab();
   auto file = CaseFile::open(path, OpenMode::create_or_open);
-  const auto trusted = import_logs(file, options.calibration, ProviderRole::calibration, info.vocab, options, stop.token());
-  const auto suspects = import_logs(file, arguments.logs, ProviderRole::subject, info.vocab, options, stop.token());
+  const auto trusted = import_logs(file, options.calibration, ProviderRole::calibration, vocab, options, stop.token());
+  const auto suspects = import_logs(file, arguments.logs, ProviderRole::subject, vocab, options, stop.token());
   recompute(file, options, {}, arguments.top_m, stop.token());
   const auto decision = decide_case(file, arguments.pipeline);
   const int code = print_decision(file, decision, arguments.pipeline, arguments.detail, options);
   if (!options.quiet && suspects.rejected + trusted.rejected > 0)
-    std::cerr << fmt::format("{} records were rejected and are not part of this verdict\n", suspects.rejected + trusted.rejected);
+    std::cerr << report::plural(static_cast<std::size_t>(suspects.rejected + trusted.rejected), "record was",
+                                "records were")
+              << " rejected and take no part in this verdict\n";
   return code;
 }
 
@@ -59,12 +62,14 @@ void add_audit_commands(Registry& registry) {
     auto arguments = std::make_shared<AuditArguments>();
     command->add_option("logs", arguments->logs, "logs of the providers to audit")->required();
     add_audit_options(*command, *arguments);
+    add_remote_options(*command, registry.options.remote);
     command->footer("Example: difr-audit audit --model weights/ --calibration trusted.json suspect.json --json");
     command->callback([options = &registry.options, choose = registry.choose, arguments] {
       choose([=] { return run_audit(*options, *arguments); });
     });
   }
-  auto* command = registry.app.add_subcommand("demo", "audit the bundled case: a small model and ten providers, some of which cheat");
+  auto* command = registry.app.add_subcommand(
+      "demo", "audit the bundled case: a small model and ten providers, some of which cheat");
   auto arguments = std::make_shared<AuditArguments>();
   add_audit_options(*command, *arguments);
   command->footer("Example: difr-audit demo --case demo.difr");

@@ -4,6 +4,7 @@
 
 #include "app/audit/steps.h"
 #include "core/ingest/import.h"
+#include "core/report/text.h"
 
 namespace difr::app {
 namespace {
@@ -20,10 +21,12 @@ void print_issues(const std::filesystem::path& log, const std::vector<SourceIssu
   for (const auto& issue : issues) {
     if (!issue.rejected) continue;
     if (++shown > kIssuesShown) continue;
-    std::cerr << fmt::format("{}: record {} (byte {}): {} [{}]{}\n", log.string(), issue.record, issue.byte_offset, issue.message,
-                             issue.kind, issue.remedy.empty() ? "" : " - " + issue.remedy);
+    std::cerr << fmt::format("{}: record {} (byte {}): {} [{}]{}\n", log.string(), issue.record, issue.byte_offset,
+                             issue.message, issue.kind, issue.remedy.empty() ? "" : " - " + issue.remedy);
   }
-  if (shown > kIssuesShown) std::cerr << fmt::format("{}: {} more rejected records (see `import --json`)\n", log.string(), shown - kIssuesShown);
+  if (shown > kIssuesShown)
+    std::cerr << fmt::format("{}: {} more rejected records (see `import --json`)\n", log.string(),
+                             shown - kIssuesShown);
 }
 
 int run_import(const GlobalOptions& options, const std::vector<std::filesystem::path>& logs, bool trusted, int vocab) {
@@ -31,17 +34,23 @@ int run_import(const GlobalOptions& options, const std::vector<std::filesystem::
   auto file = CaseFile::open(options.require_case(), OpenMode::create_or_open);
   auto known_vocab = vocab;
   if (known_vocab == 0 && !options.model.empty()) known_vocab = gpu::inspect_model(options.model).vocab;
-  auto summary = import_logs(file, logs, trusted ? ProviderRole::calibration : ProviderRole::subject, known_vocab, options, stop.token());
-  const auto more = import_logs(file, options.calibration, ProviderRole::calibration, known_vocab, options, stop.token());
+  auto summary = import_logs(file, logs, trusted ? ProviderRole::calibration : ProviderRole::subject, known_vocab,
+                             options, stop.token());
+  const auto more =
+      import_logs(file, options.calibration, ProviderRole::calibration, known_vocab, options, stop.token());
   for (const auto& source : more.sources) summary.sources.push_back(source);
   if (options.json)
-    print_json({{"accepted", summary.accepted + more.accepted}, {"rejected", summary.rejected + more.rejected}, {"sources", summary.sources}});
+    print_json({{"accepted", summary.accepted + more.accepted},
+                {"rejected", summary.rejected + more.rejected},
+                {"sources", summary.sources}});
   else
-    fmt::print("{} requests accepted, {} records rejected\n", summary.accepted + more.accepted, summary.rejected + more.rejected);
+    fmt::print("{} accepted, {} rejected\n",
+               report::plural(static_cast<std::size_t>(summary.accepted + more.accepted), "request", "requests"),
+               report::plural(static_cast<std::size_t>(summary.rejected + more.rejected), "record", "records"));
   const bool nothing = summary.accepted + more.accepted == 0 && summary.rejected + more.rejected > 0;
   if (nothing)
-    throw bad_input(logs.empty() ? options.calibration.front().string() : logs.front().string(), "holds no usable record",
-                    "`import --json` lists every record with its fault and remedy");
+    throw bad_input(logs.empty() ? options.calibration.front().string() : logs.front().string(),
+                    "holds no usable record", "`import --json` lists every record with its fault and remedy");
   return 0;
 }
 
@@ -55,11 +64,14 @@ ImportSummary import_logs(CaseFile& file, std::span<const std::filesystem::path>
     ImportOptions import;
     import.role = role;
     import.vocab = vocab;
-    const auto result = import_log(file, log, import, stop, [&](std::int64_t done, std::int64_t total) { line.update(done, total); });
+    const auto result =
+        import_log(file, log, import, stop, [&](std::int64_t done, std::int64_t total) { line.update(done, total); });
     const auto issues = file.issues(result.source_id);
     if (!options.quiet) print_issues(log, issues);
-    nlohmann::ordered_json source{{"path", log.string()},         {"accepted", result.accepted},
-                                  {"rejected", result.rejected},  {"already_known", result.already_known},
+    nlohmann::ordered_json source{{"path", log.string()},
+                                  {"accepted", result.accepted},
+                                  {"rejected", result.rejected},
+                                  {"already_known", result.already_known},
                                   {"issues", nlohmann::ordered_json::array()}};
     for (const auto& issue : issues) source["issues"].push_back(issue_json(issue));
     summary.sources.push_back(std::move(source));

@@ -28,7 +28,7 @@ std::string duration(double seconds) {
 
 gpu::EngineOptions GlobalOptions::engine() const {
   gpu::EngineOptions engine;
-  engine.dtype = gpu::parse_dtype(dtype);
+  engine.dtype = gpu::parse_dtype(dtype.empty() ? "fp32" : dtype);
   engine.device = device;
   engine.variant = variant;
   engine.threads = threads;
@@ -36,14 +36,57 @@ gpu::EngineOptions GlobalOptions::engine() const {
   return engine;
 }
 
+gpu::RemoteOptions GlobalOptions::remote_reference() const {
+  if (!variant.empty())
+    throw Error(ExitCode::usage, "--variant", "needs weights on this machine", "leave out --url, and give --model");
+  gpu::RemoteOptions out;
+  out.url = remote.url;
+  out.model = remote.served_model;
+  out.vocab = reference_vocab();
+  out.top_k = remote.top_k;
+  out.concurrency = remote.concurrency;
+  out.dtype = dtype.empty() ? "bf16" : dtype;
+  if (!remote.key_env.empty()) out.key = gpu::ApiKey::from_environment(remote.key_env);
+  if (!remote.key_file.empty()) out.key = gpu::ApiKey::from_file(remote.key_file);
+  return out;
+}
+
+int GlobalOptions::reference_vocab() const {
+  if (remote.vocab > 0) return remote.vocab;
+  if (!remote.url.empty() && model.empty())
+    throw Error(ExitCode::usage, "--vocab", "is missing: a server does not say how wide its logit row is",
+                "give the vocab_size of the model's config.json, or --model with the folder that holds it");
+  return gpu::inspect_model(require_model()).vocab;
+}
+
+void add_remote_options(CLI::App& command, RemoteArguments& remote) {
+  constexpr const char* group = "Remote reference";
+  auto* url = command.add_option(
+      "--url", remote.url, "ask this OpenAI-compatible server for prompt_logprobs instead of running --model here");
+  const auto add = [&](const char* name, auto& value, const char* help) {
+    return command.add_option(name, value, help)->group(group)->needs(url);
+  };
+  url->group(group);
+  add("--served-model", remote.served_model, "name of the model on the server; when absent: its only one");
+  add("--vocab", remote.vocab, "width of the model's logit row (vocab_size); when absent: from --model")
+      ->check(CLI::Range(2, 1 << 24));
+  add("--top-k", remote.top_k, "candidates asked for per token; at most the server's --max-logprobs")
+      ->check(CLI::Range(1, 4096));
+  add("--concurrency", remote.concurrency, "requests in flight")->check(CLI::Range(1, 1024));
+  auto* env = add("--key-env", remote.key_env, "environment variable that holds the server's key");
+  add("--key-file", remote.key_file, "file (readable by its owner alone) that holds the server's key")->excludes(env);
+}
+
 const std::filesystem::path& GlobalOptions::require_case() const {
-  if (case_path.empty()) throw Error(ExitCode::usage, "--case", "is missing", "name the case file, e.g. --case audit.difr");
+  if (case_path.empty())
+    throw Error(ExitCode::usage, "--case", "is missing", "name the case file, e.g. --case audit.difr");
   return case_path;
 }
 
 const std::filesystem::path& GlobalOptions::require_model() const {
   if (model.empty())
-    throw Error(ExitCode::usage, "--model", "is missing", "name the folder with config.json and the trusted weights, or a GGUF file");
+    throw Error(ExitCode::usage, "--model", "is missing",
+                "name the folder with config.json and the trusted weights, or a GGUF file");
   return model;
 }
 
@@ -54,8 +97,12 @@ void let_idle_threads_sleep(const GlobalOptions& options) {
 }
 
 ProgressLine::ProgressLine(std::string what, std::string unit, bool quiet)
-    : what_(std::move(what)), unit_(std::move(unit)), quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0),
-      start_(std::chrono::steady_clock::now()), last_(start_ - std::chrono::hours(1)) {}
+    : what_(std::move(what)),
+      unit_(std::move(unit)),
+      quiet_(quiet),
+      terminal_(isatty(STDERR_FILENO) != 0),
+      start_(std::chrono::steady_clock::now()),
+      last_(start_ - std::chrono::hours(1)) {}
 
 ProgressLine::~ProgressLine() {
   if (printed_ && terminal_) std::cerr << '\n';
@@ -70,14 +117,15 @@ void ProgressLine::update(std::int64_t done, std::int64_t total) {
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   const double eta = rate > 0 ? static_cast<double>(total - done) / rate : INFINITY;
-  const auto line = fmt::format("{}: {}/{} {} · {:.3g} {}/s · {} left", what_, done, total, unit_, rate, unit_, duration(eta));
+  const auto line =
+      fmt::format("{}: {}/{} {} · {:.3g} {}/s · {} left", what_, done, total, unit_, rate, unit_, duration(eta));
   std::cerr << (terminal_ ? "\r\033[K" : "") << line << (terminal_ ? "" : "\n") << std::flush;
   printed_ = true;
 }
 
 SignalStop::SignalStop() {
-  // A handler and not a blocked mask: libraries start threads before main, and a signal that such a thread takes with the
-  // default action would end the process.
+  // A handler and not a blocked mask: libraries start threads before main, and a signal that such a thread takes with
+  // the default action would end the process.
   struct sigaction action = {};
   action.sa_handler = [](int) { signals_received = signals_received + 1; };
   action.sa_flags = SA_RESTART;
@@ -95,7 +143,8 @@ SignalStop::SignalStop() {
 TemporaryCase::TemporaryCase() {
   auto pattern = (std::filesystem::temp_directory_path() / "difr-XXXXXX").string();
   if (!mkdtemp(pattern.data()))
-    throw environment_error(pattern, "could not be created", "set TMPDIR to a folder that can be written, or give --case");
+    throw environment_error(pattern, "could not be created",
+                            "set TMPDIR to a folder that can be written, or give --case");
   folder_ = pattern;
 }
 
@@ -110,7 +159,9 @@ nlohmann::json number(double value) {
   return value;
 }
 
-nlohmann::json number(const std::optional<double>& value) { return value ? number(*value) : nlohmann::json(nullptr); }
+nlohmann::json number(const std::optional<double>& value) {
+  return value ? number(*value) : nlohmann::json(nullptr);
+}
 
 void print_json(nlohmann::ordered_json document) {
   nlohmann::ordered_json out;
@@ -126,7 +177,8 @@ std::filesystem::path demo_folder() {
   const auto installed = self.parent_path().parent_path() / "share" / "difr-workbench" / "demo";
   for (const auto& folder : {installed, std::filesystem::path(DIFR_SOURCE_DEMO)})
     if (std::filesystem::exists(folder / "model" / "config.json", error)) return folder;
-  throw environment_error(installed.string(), "the demo case is not there", "install the package again, or run from the source folder");
+  throw environment_error(installed.string(), "the demo case is not there",
+                          "install the package again, or run from the source folder");
 }
 
 }  // namespace difr::app

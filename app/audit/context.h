@@ -16,33 +16,53 @@
 
 #include "core/util/error.h"
 #include "gpu/reference_engine.h"
+#include "gpu/remote/remote_reference.h"
 
 namespace difr::app {
 
 inline constexpr int kSchemaVersion = 1;
 
+/// A trusted reference on a server instead of weights on this machine.
+struct RemoteArguments {
+  std::string url;           ///< empty: local weights
+  std::string served_model;  ///< empty: the server's only one
+  int vocab = 0;             ///< width of the logit row; 0: from --model
+  int top_k = 20;
+  int concurrency = 8;
+  std::string key_env;
+  std::filesystem::path key_file;
+};
+
 struct GlobalOptions {
   std::filesystem::path case_path;
   std::filesystem::path model;
   std::vector<std::filesystem::path> calibration;
-  std::string dtype = "fp32";
+  std::string dtype;  ///< empty: fp32, or bf16 for a server
   std::string device = "cpu";
   std::string variant;
   int threads = 0;
   int batch_tokens = 2048;
   bool json = false;
   bool quiet = false;
+  RemoteArguments remote;
   char** argv = nullptr;  ///< of main, for let_idle_threads_sleep()
 
   [[nodiscard]] gpu::EngineOptions engine() const;
+  /// Reads the key. Throws difr::Error naming the option, the variable or the file.
+  [[nodiscard]] gpu::RemoteOptions remote_reference() const;
+  /// Width of the reference's logit row, from --vocab or --model.
+  [[nodiscard]] int reference_vocab() const;
   /// Throws difr::Error (usage) naming the option when it was not given.
   [[nodiscard]] const std::filesystem::path& require_case() const;
   [[nodiscard]] const std::filesystem::path& require_model() const;
 };
 
-/// Called first by every command that runs the reference; may start the program anew. Idle OpenMP threads spin by default,
-/// which on a busy machine starves the very thread they wait for (measured on two loaded cores: 370 against several
-/// thousand tokens/s), and the runtime reads the policy only when it is loaded.
+/// The options of RemoteArguments, for the commands that run a reference.
+void add_remote_options(CLI::App& command, RemoteArguments& remote);
+
+/// Called first by every command that runs the reference; may start the program anew. Idle OpenMP threads spin by
+/// default, which on a busy machine starves the very thread they wait for (measured on two loaded cores: 370 against
+/// several thousand tokens/s), and the runtime reads the policy only when it is loaded.
 void let_idle_threads_sleep(const GlobalOptions& options);
 
 /// A line on stderr with rate and remaining time; silent under --quiet, one line a second elsewhere.
@@ -101,6 +121,8 @@ struct Registry {
 
 void add_import_commands(Registry& registry);
 void add_recompute_commands(Registry& registry);
+void add_merge_commands(Registry& registry);
+void add_export_commands(Registry& registry);
 void add_decide_commands(Registry& registry);
 void add_audit_commands(Registry& registry);
 void add_report_commands(Registry& registry);

@@ -15,7 +15,7 @@ void add_global_options(CLI::App& app, difr::app::GlobalOptions& options) {
   app.add_option("--case", options.case_path, "case file (*.difr)");
   app.add_option("--model", options.model, "trusted weights: folder with config.json and safetensors, or a GGUF file");
   app.add_option("--calibration", options.calibration, "trusted log; give the option once per log")->allow_extra_args(false);
-  app.add_option("--dtype", options.dtype, "reference dtype: fp32 (default, the sharper judge), bf16, fp16");
+  app.add_option("--dtype", options.dtype, "reference dtype: fp32 (default, the sharper judge), bf16, fp16; of a server: what it runs (default bf16)");
   app.add_option("--device", options.device, "cpu (default), cuda or cuda:N");
   app.add_option("--variant", options.variant, "fake-quantised reference: int4-g32, int4-g128, int8, fp8, fp8-kv");
   app.add_option("--threads", options.threads, "threads of the reference; 0: all cores this process may use");
@@ -41,11 +41,13 @@ int main(int argc, char** argv) {
   difr::app::add_audit_commands(registry);
   difr::app::add_import_commands(registry);
   difr::app::add_recompute_commands(registry);
+  difr::app::add_merge_commands(registry);
   difr::app::add_decide_commands(registry);
   difr::app::add_diagnose_commands(registry);
   difr::app::add_identify_commands(registry);
   difr::app::add_plan_commands(registry);
   difr::app::add_report_commands(registry);
+  difr::app::add_export_commands(registry);
   difr::app::add_inspect_commands(registry);
   try {
     app.parse(argc, argv);

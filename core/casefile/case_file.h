@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/casefile/shard.h"
 #include "core/domain/claim.h"
 #include "core/domain/evidence.h"
 #include "core/domain/token_scores.h"
@@ -188,6 +189,15 @@ class CaseFile {
   [[nodiscard]] std::optional<TokenScores> scores(std::int64_t run_id, std::int64_t request_id,
                                                   std::string_view profile = {}) const;
   void store_scores(std::int64_t run_id, std::int64_t request_id, std::string_view profile, const TokenScores& scores);
+
+  // --- shards ---------------------------------------------------------------------------------------------------
+  /// Opens the part file of `shard`, or makes it, and copies the requests it still lacks; only `part` is written.
+  /// Ids are those of this case. Throws difr::Error naming `part` when it is of another shard or another case.
+  [[nodiscard]] CaseFile open_part(const std::filesystem::path& part, Shard shard) const;
+  /// Takes over the evidence and scores of a part, in transactions of one page each; what is already here is left as
+  /// it is, so that any order and any repetition gives the same. Throws difr::Error naming the part and the place when it
+  /// is not sound, belongs to another case or holds other requests; nothing of it is then stored.
+  MergeResult merge_part(const CaseFile& part);
 
   // --- decisions ------------------------------------------------------------------------------------------------
   std::int64_t store_calibration(std::int64_t run_id, const Calibration& calibration);

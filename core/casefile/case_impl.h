@@ -51,4 +51,8 @@ struct ScoreSummary {
 /// `clip`: mean of min(margin, clip); without it the mean of the finite margins.
 [[nodiscard]] ScoreSummary summarise(const TokenScores& scores, std::optional<double> clip = {});
 
+/// Stores or replaces one request's scores and, where they are what the Requests page shows, its aggregates.
+void put_scores(sql::Database& db, std::int64_t run_id, std::int64_t request_id, std::string_view profile,
+                const TokenScores& scores);
+
 }  // namespace difr

@@ -67,6 +67,8 @@ void refresh_summary(sql::Database& db, std::int64_t run_id, std::int64_t reques
       .run();
 }
 
+}  // namespace
+
 void put_scores(sql::Database& db, std::int64_t run_id, std::int64_t request_id, std::string_view profile,
                 const TokenScores& scores) {
   const auto data = encode_scores(scores);
@@ -84,8 +86,6 @@ void put_scores(sql::Database& db, std::int64_t run_id, std::int64_t request_id,
       .run();
   refresh_summary(db, run_id, request_id, profile, s);
 }
-
-}  // namespace
 
 std::int64_t CaseFile::begin_run(const ReferenceEnvironment& e) {
   sql::Transaction transaction(impl_->db);
