@@ -39,15 +39,17 @@ int run_import(const GlobalOptions& options, const std::vector<std::filesystem::
   const auto more =
       import_logs(file, options.calibration, ProviderRole::calibration, known_vocab, options, stop.token());
   for (const auto& source : more.sources) summary.sources.push_back(source);
+  const auto accepted = summary.accepted + more.accepted, rejected = summary.rejected + more.rejected;
+  const auto refused = summary.refused_files + more.refused_files;
   if (options.json)
-    print_json({{"accepted", summary.accepted + more.accepted},
-                {"rejected", summary.rejected + more.rejected},
-                {"sources", summary.sources}});
+    print_json(
+        {{"accepted", accepted}, {"rejected", rejected}, {"refused_files", refused}, {"sources", summary.sources}});
   else
-    fmt::print("{} accepted, {} rejected\n",
-               report::plural(static_cast<std::size_t>(summary.accepted + more.accepted), "request", "requests"),
-               report::plural(static_cast<std::size_t>(summary.rejected + more.rejected), "record", "records"));
-  const bool nothing = summary.accepted + more.accepted == 0 && summary.rejected + more.rejected > 0;
+    fmt::print(
+        "{} accepted, {} rejected{}\n", report::plural(static_cast<std::size_t>(accepted), "request", "requests"),
+        report::plural(static_cast<std::size_t>(rejected), "record", "records"),
+        refused == 0 ? "" : ", " + report::plural(static_cast<std::size_t>(refused), "file refused", "files refused"));
+  const bool nothing = accepted == 0 && rejected + refused > 0;
   if (nothing)
     throw bad_input(logs.empty() ? options.calibration.front().string() : logs.front().string(),
                     "holds no usable record", "`import --json` lists every record with its fault and remedy");
@@ -59,24 +61,38 @@ int run_import(const GlobalOptions& options, const std::vector<std::filesystem::
 ImportSummary import_logs(CaseFile& file, std::span<const std::filesystem::path> logs, ProviderRole role, int vocab,
                           const GlobalOptions& options, std::stop_token stop) {
   ImportSummary summary;
-  for (const auto& log : logs) {
-    ProgressLine line("import " + log.filename().string(), "bytes", options.quiet);
-    ImportOptions import;
-    import.role = role;
-    import.vocab = vocab;
-    const auto result =
-        import_log(file, log, import, stop, [&](std::int64_t done, std::int64_t total) { line.update(done, total); });
-    const auto issues = file.issues(result.source_id);
-    if (!options.quiet) print_issues(log, issues);
+  const auto add = [&](const std::filesystem::path& log, const ImportResult& result, const std::string& error) {
     nlohmann::ordered_json source{{"path", log.string()},
                                   {"accepted", result.accepted},
                                   {"rejected", result.rejected},
                                   {"already_known", result.already_known},
                                   {"issues", nlohmann::ordered_json::array()}};
-    for (const auto& issue : issues) source["issues"].push_back(issue_json(issue));
+    if (error.empty()) {
+      const auto issues = file.issues(result.source_id);
+      if (!options.quiet) print_issues(log, issues);
+      for (const auto& issue : issues) source["issues"].push_back(issue_json(issue));
+    } else {
+      source["error"] = error;
+      std::cerr << "difr-audit: " << error << '\n';
+    }
     summary.sources.push_back(std::move(source));
     summary.accepted += result.accepted;
     summary.rejected += result.rejected;
+    summary.refused_files += !error.empty();
+  };
+  for (const auto& log : logs) {
+    ProgressLine line("import " + log.filename().string(), "bytes", options.quiet);
+    ImportOptions import;
+    import.role = role;
+    import.vocab = vocab;
+    const auto progress = [&](std::int64_t done, std::int64_t total) { line.update(done, total); };
+    if (!std::filesystem::is_directory(log)) {
+      add(log, import_log(file, log, import, stop, progress), {});
+      continue;
+    }
+    const auto entries = import_folder(file, log, import, stop, progress);
+    if (entries.empty()) throw bad_input(log.string(), "holds no files", "name a log, or a folder with logs in it");
+    for (const auto& entry : entries) add(entry.path, entry.result, entry.error);
   }
   return summary;
 }
@@ -86,7 +102,8 @@ void add_import_commands(Registry& registry) {
   auto logs = std::make_shared<std::vector<std::filesystem::path>>();
   auto trusted = std::make_shared<bool>(false);
   auto vocab = std::make_shared<int>(0);
-  command->add_option("logs", *logs, "logs: JSON, JSONL, plain or compressed");
+  command->add_option("logs", *logs,
+                      "logs: JSON, JSONL, plain or compressed (gzip, zstd); a folder; - for standard input");
   command->add_flag("--trusted", *trusted, "these logs are trusted runs: use them as calibration");
   command->add_option("--vocab", *vocab, "width of the vocabulary; ids beyond it are rejected");
   command->footer("Example: difr-audit import --case audit.difr --calibration trusted.json suspect.json");

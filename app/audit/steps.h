@@ -16,6 +16,7 @@ namespace difr::app {
 struct ImportSummary {
   std::int64_t accepted = 0;
   std::int64_t rejected = 0;
+  std::int64_t refused_files = 0;  ///< of a folder: unusable as a whole
   nlohmann::ordered_json sources = nlohmann::ordered_json::array();
 };
 

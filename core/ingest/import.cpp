@@ -228,6 +228,9 @@ class Import {
     if (is_new) {
       found->second = file_.add_provider(result_.source_id, options_.role, config);
       result_.provider_ids.push_back(found->second);
+      ReadRecord remarks;
+      Plausibility::check(config, remarks);
+      for (auto& r : remarks.findings) add_issue(r.rejected, std::move(r.kind), std::move(r.message), std::move(r.remedy));
     }
     return found->second;
   }

@@ -24,6 +24,23 @@ Run longest_run(const std::vector<TokenId>& ids) {
   return best;
 }
 
+/// How engines spell a draft model or n-gram drafts in their settings.
+std::string_view speculative_key(std::string_view config) {
+  for (const std::string_view key :
+       {"\"speculative", "\"num_speculative_tokens", "\"draft_model", "\"spec_decoding", "\"mtp_"}) {
+    const auto at = config.find(key);
+    if (at == std::string_view::npos) continue;
+    const auto end = config.find('"', at + 1);
+    if (end == std::string_view::npos) continue;
+    const auto value = config.substr(std::min(config.size(), end + 2));
+    // Written, but switched off.
+    if (value.starts_with("null") || value.starts_with("false") || value.starts_with("0") || value.starts_with("\"\""))
+      continue;
+    return config.substr(at + 1, end - at - 1);
+  }
+  return {};
+}
+
 bool is_stop(const std::string& reason) {
   return reason == "stop" || reason == "eos" || reason == "eos_token" || reason == "end_turn";
 }
@@ -55,11 +72,26 @@ void Plausibility::check(const Claim& claim, const ProviderConfig& provider, Rea
     out.remark("temperature-floor",
                fmt::format("the temperature {} lies below {}, to which vLLM and TensorRT-LLM raise it", t, floor),
                trt ? "TensorRT-LLM samples greedily up to 1e-4" : "vLLM samples greedily below 1e-5");
+  if (claim.sampling.min_p > 0 && claim.seed && provider.engine == "sglang")
+    out.remark("min-p-with-seed",
+               fmt::format("min-p {} together with a seed: SGLang's seeded sampler refuses that", claim.sampling.min_p),
+               "the seed was not used, or the filter was not: ask the provider which; the sampling cannot be checked "
+               "as declared");
   if (is_stop(claim.finish_reason) && !claim.output.empty()) {
     ++stopped_;
     constexpr std::size_t most_kept = 1000;
     if (last_ids_.size() < most_kept || last_ids_.contains(claim.output.back())) ++last_ids_[claim.output.back()];
   }
+}
+
+void Plausibility::check(const ProviderConfig& provider, ReadRecord& out) {
+  if (const auto key = speculative_key(provider.raw_json); !key.empty())
+    out.remark(
+        "speculative-decoding",
+        fmt::format("the configuration sets “{}”: drafts are accepted or rejected with random numbers of their own",
+                    key),
+        "a seed then explains tokens only where the engine draws one Gumbel noise for draft and target; expect the "
+        "sampler not to be identified, or ask for a run without speculative decoding");
 }
 
 void Plausibility::summarise(ReadRecord& out) const {

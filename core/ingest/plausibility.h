@@ -13,6 +13,8 @@ class Plausibility {
  public:
   /// Remarks on one claim.
   void check(const Claim& claim, const ProviderConfig& provider, ReadRecord& out);
+  /// Remarks on a declaration; called once for each provider of a log.
+  static void check(const ProviderConfig& provider, ReadRecord& out);
   /// Remarks on all claims seen: whether stopped outputs end in one common id (the end-of-sequence token is in) or not.
   void summarise(ReadRecord& out) const;
 

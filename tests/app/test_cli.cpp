@@ -1,4 +1,5 @@
 // What a user meets at the command line: help with examples, exit codes, errors that name place and remedy.
+#include <QDir>
 #include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
@@ -79,6 +80,24 @@ class TestCli : public QObject {
       QVERIFY(!issue["remedy"].get<std::string>().empty());
     }
     QCOMPARE(listed, 2);
+  }
+
+  void a_folder_goes_on_past_files_that_are_no_logs() {
+    QVERIFY(QDir(folder_.path()).mkpath("logs/deeper"));
+    const QByteArray sample = R"({"id":"a","prompt_token_ids":[1,2,3],"seed":1,"output_token_ids":[4,5]})";
+    write("logs/one.jsonl", sample);
+    write("logs/deeper/two.jsonl", QByteArray(sample).replace("\"a\"", "\"b\""));
+    write("logs/picture.png", "\x89PNG");
+    const auto result = run_program("difr-audit", {"import", "--json", "--quiet", "--case", folder_.filePath("folder.difr"), folder_.filePath("logs")});
+    QCOMPARE(result.code, 0);
+    QVERIFY2(result.err.contains("picture.png"), result.err.constData());
+    const auto out = json::parse(result.out.toStdString());
+    QCOMPARE(out["accepted"].get<int>(), 2);
+    QCOMPARE(out["refused_files"].get<int>(), 1);
+    QCOMPARE(out["sources"].size(), std::size_t(3));
+    const auto input = run_program("difr-audit", {"import", "--json", "--quiet", "--case", folder_.filePath("stdin.difr"), "-"}, 60'000, sample);
+    QCOMPARE(input.code, 0);
+    QCOMPARE(json::parse(input.out.toStdString())["accepted"].get<int>(), 1);
   }
 
   void a_log_that_is_no_log_is_bad_input() {

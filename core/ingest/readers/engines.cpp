@@ -128,6 +128,9 @@ class SglangReader final : public EngineReader {
     if (const auto reason = object_member(*meta, "finish_reason")) claim.finish_reason = text_member(*reason, "type");
     compare(*meta, "prompt_tokens", prompt->size(), out);
     compare(*meta, "completion_tokens", output->size(), out);
+    if (integer_member(*meta, "spec_verify_ct").value_or(0) > 0)
+      out.remark("speculative-decoding", "“spec_verify_ct” is not 0: tokens were drafted and verified",
+                 "drafts are accepted with random numbers of their own: ask for a run without speculative decoding");
     claim.prompt = std::move(*prompt);
     claim.output = std::move(*output);
     return true;

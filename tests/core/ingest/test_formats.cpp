@@ -245,6 +245,17 @@ class TestFormats : public QObject {
                 "token-run"));
     QVERIFY(!has(folder_.import(R"({"prompt_token_ids": [1], "seed": 1, "output_token_ids": [7,0,0,0,0,0,0,0,3]})"),
                  "token-run"));
+    const auto sglang = [this](const std::string& config, const std::string& sample) {
+      return folder_.import(R"({"config": {"engine": "sglang", "temperature": 0.7)" + config +
+                            R"(}, "samples": [{"prompt_token_ids": [1, 2], "output_token_ids": [7], )" + sample +
+                            "}]}");
+    };
+    QVERIFY(has(sglang(R"(, "min_p": 0.1)", R"("seed": 4)"), "min-p-with-seed"));
+    QVERIFY(!has(sglang(R"(, "min_p": 0.0)", R"("seed": 4)"), "min-p-with-seed"));
+    QVERIFY(!has(sglang(R"(, "min_p": 0.1)", R"("id": "x")"), "min-p-with-seed"));
+    QVERIFY(has(sglang(R"(, "speculative_config": {"method": "ngram"})", R"("seed": 5)"), "speculative-decoding"));
+    QVERIFY(!has(sglang(R"(, "speculative_config": null)", R"("seed": 5)"), "speculative-decoding"));
+    QVERIFY(!has(sglang("", R"("seed": 5)"), "speculative-decoding"));
     QVERIFY(has(folder_.import_file(DIFR_DEMO_DATA "/logs/honest.json"), "eos-included"));
     std::string left_out;
     for (int i = 0; i < 9; ++i)
