@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include "app/audit/steps.h"
+#include "core/verdict/logprob_kind.h"
 
 namespace difr::app {
 namespace {
@@ -32,9 +33,18 @@ int run_calibrate(const GlobalOptions& options, const DecideArguments& arguments
                 {"clip", number(calibration.clip)},
                 {"noise_sigma", number(calibration.noise_sigma)}});
   else
-    fmt::print("Calibration {}: {} requests, {} tokens, clip {:.4g}, noise sigma {:.3g}\n", calibration.id, calibration.requests(),
-               calibration.tokens(), calibration.clip, calibration.noise_sigma);
+    fmt::print("Calibration {}: {} requests, {} tokens, clip {:.4g}, noise sigma {:.3g}\n", calibration.id,
+               calibration.requests(), calibration.tokens(), calibration.clip, calibration.noise_sigma);
   return 0;
+}
+
+nlohmann::ordered_json stated_json(const LogprobComparison& comparison) {
+  nlohmann::ordered_json kinds = nlohmann::ordered_json::array(), differences;
+  for (const auto kind : comparison.fits) kinds.push_back(to_string(kind));
+  for (std::size_t k = 0; k < kLogprobKinds; ++k)
+    differences[to_string(static_cast<LogprobKind>(k))] = number(comparison.median_difference[k]);
+  return {
+      {"tokens", comparison.tokens}, {"fits", kinds}, {"median_difference", differences}, {"text", comparison.text}};
 }
 
 /// Per-request means under the stored scores, before any calibration: what `score` shows.
@@ -56,6 +66,8 @@ int run_score(const GlobalOptions& options, const DecideArguments& arguments) {
         cross_entropy -= request.scores.log_prob[t];
         if (!(flags & (filtered | no_noise))) margins += request.scores.margin[t];
       }
+    const auto* profile = find_profile(scored.sampler);
+    const auto stated = stated_logprobs(file, run.id, row.id, profile ? profile->order : ProcessingOrder::vllm);
     const double n = std::max<double>(1, static_cast<double>(tokens));
     providers.push_back({{"name", scored.name},
                          {"sampler", scored.sampler},
@@ -64,23 +76,31 @@ int run_score(const GlobalOptions& options, const DecideArguments& arguments) {
                          {"exact_match", exact / n},
                          {"mean_finite_margin", margins / n},
                          {"filtered_tokens", filtered_count},
-                         {"cross_entropy", cross_entropy / n}});
+                         {"cross_entropy", cross_entropy / n},
+                         {"stated_logprobs", stated_json(stated)}});
   }
   if (options.json) {
     print_json({{"providers", providers}});
     return 0;
   }
-  for (const auto& p : providers)
-    fmt::print("{:<28} {:>8} tokens  exact {:>7.3f}%  mean margin {:.6f}  cross-entropy {:.4f}  excluded by the filter {}\n",
-               p["name"].get<std::string>(), p["tokens"].get<std::size_t>(), 100 * p["exact_match"].get<double>(),
-               p["mean_finite_margin"].get<double>(), p["cross_entropy"].get<double>(), p["filtered_tokens"].get<std::size_t>());
+  for (const auto& p : providers) {
+    fmt::print(
+        "{:<28} {:>8} tokens  exact {:>7.3f}%  mean margin {:.6f}  cross-entropy {:.4f}  excluded by the filter {}\n",
+        p["name"].get<std::string>(), p["tokens"].get<std::size_t>(), 100 * p["exact_match"].get<double>(),
+        p["mean_finite_margin"].get<double>(), p["cross_entropy"].get<double>(),
+        p["filtered_tokens"].get<std::size_t>());
+    const auto& stated = p["stated_logprobs"];
+    if (stated["tokens"] > 0)
+      fmt::print("{:<28} {} ({} tokens)\n", "", stated["text"].get<std::string>(), stated["tokens"].get<std::size_t>());
+  }
   return 0;
 }
 
 }  // namespace
 
 void add_decide_commands(Registry& registry) {
-  const auto add = [&](const char* name, const char* help, const char* example, int (*run)(const GlobalOptions&, const DecideArguments&)) {
+  const auto add = [&](const char* name, const char* help, const char* example,
+                       int (*run)(const GlobalOptions&, const DecideArguments&)) {
     auto* command = registry.app.add_subcommand(name, help);
     auto arguments = std::make_shared<DecideArguments>();
     add_decision_options(*command, arguments->pipeline, arguments->detail);
@@ -89,10 +109,12 @@ void add_decide_commands(Registry& registry) {
       choose([=] { return run(*options, *arguments); });
     });
   };
-  add("score", "means of the stored scores, before any calibration", "Example: difr-audit score --case audit.difr", run_score);
-  add("calibrate", "make a calibration from the trusted logs of a case", "Example: difr-audit calibrate --case audit.difr", run_calibrate);
-  add("decide", "calibrate and decide every provider of a recomputed case", "Example: difr-audit decide --case audit.difr --per-request",
-      run_decide);
+  add("score", "means of the stored scores, before any calibration", "Example: difr-audit score --case audit.difr",
+      run_score);
+  add("calibrate", "make a calibration from the trusted logs of a case",
+      "Example: difr-audit calibrate --case audit.difr", run_calibrate);
+  add("decide", "calibrate and decide every provider of a recomputed case",
+      "Example: difr-audit decide --case audit.difr --per-request", run_decide);
 }
 
 }  // namespace difr::app

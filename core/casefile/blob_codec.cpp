@@ -93,6 +93,28 @@ std::vector<TokenId> decode_ids(std::span<const std::uint8_t> blob) {
   return ids;
 }
 
+Bytes encode_logprobs(std::span<const float> logprobs) {
+  if (logprobs.empty()) return {};
+  auto out = header('L');
+  put_integer(out, logprobs.size(), 4);
+  Bytes raw;
+  put_floats(raw, logprobs);
+  put_compressed(out, raw, 3);
+  return out;
+}
+
+std::vector<float> decode_logprobs(std::span<const std::uint8_t> blob) {
+  std::vector<float> logprobs;
+  if (blob.empty()) return logprobs;
+  auto reader = open(blob, 'L');
+  const auto count = static_cast<std::size_t>(reader.integer(4));
+  const auto raw = take_compressed(reader, count * sizeof(float));
+  Reader body(raw);
+  body.floats(logprobs, count);
+  body.expect_end();
+  return logprobs;
+}
+
 Bytes encode_evidence(const Evidence& e) {
   const auto n = e.size();
   const auto m = static_cast<std::size_t>(std::max(e.top_m, 0));

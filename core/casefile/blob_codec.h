@@ -18,6 +18,10 @@ namespace difr {
 [[nodiscard]] Bytes encode_ids(std::span<const TokenId> ids);
 [[nodiscard]] std::vector<TokenId> decode_ids(std::span<const std::uint8_t> blob);
 
+/// u32 count, u64 raw size, zstd of the fp32 planes. An empty list is an empty blob.
+[[nodiscard]] Bytes encode_logprobs(std::span<const float> logprobs);
+[[nodiscard]] std::vector<float> decode_logprobs(std::span<const std::uint8_t> blob);
+
 /// u32 tokens, u32 vocab, u32 M, u64 raw size, zstd. Exact for every bit pattern of the floats. Candidate logits are
 /// stored as differences of order-preserving integers along the row, which are small because a row is sorted.
 /// Throws std::invalid_argument when the arrays of `evidence` disagree in length.

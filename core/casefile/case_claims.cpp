@@ -45,7 +45,7 @@ ProviderRow read_provider(const sql::Query& q, const std::string& where) {
 constexpr const char* claim_columns =
     "SELECT r.id, r.provider_id, r.record, r.choice, r.external_id, r.seed, r.seed_origin, r.ids_origin, "
     "r.finish_reason, "
-    "coalesce(r.sampling, p.sampling), t.prompt, t.output FROM requests r JOIN providers p ON p.id = r.provider_id "
+    "coalesce(r.sampling, p.sampling), t.prompt, t.output, coalesce(t.logprobs, x'') FROM requests r JOIN providers p ON p.id = r.provider_id "
     "JOIN request_tokens t ON t.request_id = r.id ";
 
 Claim read_claim(const sql::Query& q, const std::string& where) {
@@ -62,6 +62,7 @@ Claim read_claim(const sql::Query& q, const std::string& where) {
   claim.sampling = sampling_from_json(q.text(9), where);
   claim.prompt = decode_ids(q.blob(10));
   claim.output = decode_ids(q.blob(11));
+  claim.logprobs = decode_logprobs(q.blob(12));
   return claim;
 }
 
@@ -205,7 +206,7 @@ std::int64_t CaseFile::add_claims(std::span<const Claim> claims) {
       "INSERT INTO requests(provider_id, record, choice, external_id, prompt_tokens, output_tokens, seed, "
       "seed_origin, ids_origin, finish_reason, sampling, digest) VALUES(?,?,?,?,?,?,?,?,?,?,?,?) "
       "ON CONFLICT(provider_id, record, choice) DO NOTHING");
-  sql::Query tokens(impl_->db, "INSERT INTO request_tokens(request_id, prompt, output) VALUES(?,?,?)");
+  sql::Query tokens(impl_->db, "INSERT INTO request_tokens(request_id, prompt, output, logprobs) VALUES(?,?,?,?)");
   for (const auto& claim : claims) {
     auto found = providers.find(claim.provider_id);
     if (found == providers.end()) {
@@ -219,11 +220,14 @@ std::int64_t CaseFile::add_claims(std::span<const Claim> claims) {
     const auto sampling = own == added.sampling ? std::nullopt : std::optional<std::string_view>(own);
     const auto prompt = encode_ids(claim.prompt);
     const auto output = encode_ids(claim.output);
+    if (!claim.logprobs.empty() && claim.logprobs.size() != claim.output.size())
+      throw std::invalid_argument("a claim needs one log-probability for each output token, or none");
+    const auto logprobs = encode_logprobs(claim.logprobs);
     const auto digest =
         request_digest({claim.provider_id, claim.record, claim.choice, static_cast<std::int64_t>(claim.prompt.size()),
                         static_cast<std::int64_t>(claim.output.size()), claim.seed,
                         static_cast<std::int64_t>(claim.seed_origin), static_cast<std::int64_t>(claim.ids_origin),
-                        claim.external_id, claim.finish_reason, sampling.value_or(""), prompt, output});
+                        claim.external_id, claim.finish_reason, sampling.value_or(""), prompt, output, logprobs});
     insert
         .all(claim.provider_id, claim.record, claim.choice, claim.external_id, claim.prompt.size(), claim.output.size(),
              claim.seed, static_cast<int>(claim.seed_origin), static_cast<int>(claim.ids_origin), claim.finish_reason,
@@ -232,7 +236,11 @@ std::int64_t CaseFile::add_claims(std::span<const Claim> claims) {
     const bool is_new = impl_->db.changes() > 0;
     insert.reset();
     if (!is_new) continue;
-    tokens.all(impl_->db.last_insert_id(), prompt, output).run();
+    tokens.all(impl_->db.last_insert_id(), prompt, output);
+    if (logprobs.empty())
+      tokens.bind(std::nullopt).run();
+    else
+      tokens.bind(logprobs).run();
     tokens.reset();
     ++added.requests;
     added.output_tokens += static_cast<std::int64_t>(claim.output.size());

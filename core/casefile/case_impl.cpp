@@ -58,8 +58,8 @@ void append_trail_row(sql::Database& db, std::string_view actor, std::string_vie
 }
 
 Digest request_digest(const RequestFields& f) {
-  return Sha256()
-      .field(f.provider_id)
+  Sha256 hash;
+  hash.field(f.provider_id)
       .field(f.record)
       .field(f.choice)
       .field(f.external_id)
@@ -72,8 +72,9 @@ Digest request_digest(const RequestFields& f) {
       .field(f.finish_reason)
       .field(f.sampling)
       .field(f.prompt)
-      .field(f.output)
-      .finish();
+      .field(f.output);
+  if (!f.logprobs.empty()) hash.field(f.logprobs);
+  return hash.finish();
 }
 
 Digest blob_digest(std::string_view kind, std::int64_t run_id, std::int64_t request_id, std::string_view profile,

@@ -27,13 +27,14 @@ void append_trail_row(sql::Database& db, std::string_view actor, std::string_vie
 /// request_digest_columns.
 inline constexpr const char* request_digest_columns =
     "r.id, r.provider_id, r.record, r.choice, r.external_id, r.prompt_tokens, r.output_tokens, r.seed, r.seed_origin, "
-    "r.ids_origin, r.finish_reason, r.sampling, r.digest, t.prompt, t.output";
+    "r.ids_origin, r.finish_reason, r.sampling, r.digest, t.prompt, t.output, coalesce(t.logprobs, x'')";
 struct RequestFields {
   std::int64_t provider_id, record, choice, prompt_tokens, output_tokens;
   std::optional<std::int64_t> seed;
   std::int64_t seed_origin, ids_origin;
   std::string_view external_id, finish_reason, sampling;
   std::span<const std::uint8_t> prompt, output;
+  std::span<const std::uint8_t> logprobs;  ///< empty: none, and not part of the digest (schema 1 and 2 knew none)
 };
 [[nodiscard]] Digest request_digest(const RequestFields& fields);
 [[nodiscard]] Digest blob_digest(std::string_view kind, std::int64_t run_id, std::int64_t request_id,

@@ -61,24 +61,28 @@ void copy_declarations(sql::Database& from, sql::Database& to) {
 
 /// Copies up to a page of the shard's requests after `last`; returns the last one copied, or 0 at the end.
 std::int64_t copy_requests(sql::Database& from, sql::Database& to, Shard shard, std::int64_t last) {
-  sql::Query rows(
-      from,
-      "SELECT r.id, r.provider_id, r.record, r.choice, r.prompt_tokens, r.output_tokens, r.seed, "
-      "r.seed_origin, r.ids_origin, r.external_id, r.finish_reason, r.sampling, r.digest, t.prompt, t.output "
-      "FROM requests r JOIN request_tokens t ON t.request_id = r.id "
-      "WHERE r.id > ? AND (r.provider_id + r.record) % ? = ? ORDER BY r.id LIMIT ?");
+  sql::Query rows(from,
+                  "SELECT r.id, r.provider_id, r.record, r.choice, r.prompt_tokens, r.output_tokens, r.seed, "
+                  "r.seed_origin, r.ids_origin, r.external_id, r.finish_reason, r.sampling, r.digest, t.prompt, "
+                  "t.output, t.logprobs "
+                  "FROM requests r JOIN request_tokens t ON t.request_id = r.id "
+                  "WHERE r.id > ? AND (r.provider_id + r.record) % ? = ? ORDER BY r.id LIMIT ?");
   rows.all(last, shard.count, shard.index - 1, page);
   sql::Query request(to,
                      "INSERT INTO requests(id, provider_id, record, choice, prompt_tokens, output_tokens, seed, "
                      "seed_origin, ids_origin, external_id, finish_reason, sampling, digest) "
                      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
-  sql::Query tokens(to, "INSERT INTO request_tokens(request_id, prompt, output) VALUES(?,?,?)");
+  sql::Query tokens(to, "INSERT INTO request_tokens(request_id, prompt, output, logprobs) VALUES(?,?,?,?)");
   std::int64_t copied = 0;
   for (; rows.step(); request.reset(), tokens.reset()) {
     copied = rows.integer(0);
     copy_columns(rows, request, {9, 10, 11}, 12);
     request.bind(rows.blob(12)).run();
-    tokens.all(copied, rows.blob(13), rows.blob(14)).run();
+    tokens.all(copied, rows.blob(13), rows.blob(14));
+    if (rows.is_null(15))
+      tokens.bind(std::nullopt).run();
+    else
+      tokens.bind(rows.blob(15)).run();
   }
   return copied;
 }

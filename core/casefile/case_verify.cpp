@@ -132,13 +132,16 @@ class Verifier {
       const auto external_id = rows.text(4), finish = rows.text(10), sampling = rows.text(11);
       const auto digest = request_digest({rows.integer(1), rows.integer(2), rows.integer(3), rows.integer(5),
                                           rows.integer(6), rows.maybe_integer(7), rows.integer(8), rows.integer(9),
-                                          external_id, finish, sampling, rows.blob(13), rows.blob(14)});
+                                          external_id, finish, sampling, rows.blob(13), rows.blob(14), rows.blob(15)});
       if (const auto stored = rows.blob(12); !std::equal(stored.begin(), stored.end(), digest.begin(), digest.end()))
         fault("requests row {}: is not what was imported: it was edited", id);
       try {
         if (static_cast<std::int64_t>(decode_ids(rows.blob(13)).size()) != rows.integer(5) ||
             static_cast<std::int64_t>(decode_ids(rows.blob(14)).size()) != rows.integer(6))
           fault("requests row {}: its counts are not those of its token ids", id);
+        if (const auto stated = decode_logprobs(rows.blob(15)).size();
+            stated != 0 && static_cast<std::int64_t>(stated) != rows.integer(6))
+          fault("requests row {}: states {} log-probabilities for {} tokens", id, stated, rows.integer(6));
       } catch (const Error& error) {
         fault("request_tokens row {}: {}", id, error.what());
       }

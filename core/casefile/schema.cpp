@@ -88,9 +88,14 @@ CREATE TABLE findings(
 CREATE INDEX findings_by_request ON findings(request_id);
 )sql";
 
-constexpr std::array<Migration, 2> all = {{
+constexpr const char* stated_logprobs = R"sql(
+ALTER TABLE request_tokens ADD COLUMN logprobs BLOB;
+)sql";
+
+constexpr std::array<Migration, 3> all = {{
     {1, "claims, evidence, scores, decisions, trail", base},
     {2, "findings: notes, tags and sign-off", findings},
+    {3, "log-probabilities as the log states them", stated_logprobs},
 }};
 
 std::int64_t pragma(sql::Database& db, const char* sql) {

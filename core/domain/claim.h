@@ -56,6 +56,7 @@ struct Claim {
   int choice = 0;               ///< index among n > 1 completions
   std::vector<TokenId> prompt;
   std::vector<TokenId> output;
+  std::vector<float> logprobs;  ///< as stated, one per output token, NaN where none is; empty: the log states none
   std::optional<std::int64_t> seed;
   SeedOrigin seed_origin = SeedOrigin::none;
   IdsOrigin ids_origin = IdsOrigin::engine;

@@ -269,6 +269,21 @@ bool read_seed(const JsonObject& object, std::string_view key, std::optional<std
   return true;
 }
 
+float read_logprob(const JsonElement& value) {
+  double number = 0;
+  // vLLM writes -9999 for minus infinity.
+  if (value.get(number) != simdjson::SUCCESS || number > 1e-3) return std::numeric_limits<float>::quiet_NaN();
+  return number <= -9999 ? -std::numeric_limits<float>::infinity() : static_cast<float>(number);
+}
+
+std::vector<float> read_logprobs(const JsonElement& list, std::size_t tokens) {
+  simdjson::dom::array array;
+  std::vector<float> out;
+  if (list.get(array) != simdjson::SUCCESS || array.size() != tokens) return out;
+  for (const JsonElement value : array) out.push_back(read_logprob(value));
+  return out;
+}
+
 ProviderConfig read_config(const JsonObject& config, std::string fallback_name, ReadRecord& out) {
   ProviderConfig c;
   c.name = text_member(config, "provider");

@@ -35,6 +35,11 @@ bool read_sampling(const JsonObject& object, SamplingParams& into, ReadRecord& o
 /// False, with a rejection, for a wrong type.
 bool read_seed(const JsonObject& object, std::string_view key, std::optional<std::int64_t>& into, ReadRecord& out);
 
+/// Stated log-probabilities: numbers, or null (NaN). Nothing unless there is exactly one for each of `tokens`.
+[[nodiscard]] std::vector<float> read_logprobs(const JsonElement& list, std::size_t tokens);
+/// One number of such a list.
+[[nodiscard]] float read_logprob(const JsonElement& value);
+
 /// name, model, engine, ... and sampling of a `config` object; raw_json is its text.
 [[nodiscard]] ProviderConfig read_config(const JsonObject& config, std::string fallback_name, ReadRecord& out);
 

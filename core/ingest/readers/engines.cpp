@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/ingest/readers/exchange.h"
 #include "core/ingest/readers/readers.h"
@@ -133,7 +134,20 @@ class SglangReader final : public EngineReader {
                  "drafts are accepted with random numbers of their own: ask for a run without speculative decoding");
     claim.prompt = std::move(*prompt);
     claim.output = std::move(*output);
+    if (const auto list = member(*meta, "output_token_logprobs")) claim.logprobs = logprobs_of(*list, claim.output.size());
     return true;
+  }
+
+  static std::vector<float> logprobs_of(const JsonElement& list, std::size_t tokens) {
+    simdjson::dom::array array;
+    std::vector<float> out;
+    if (list.get(array) != simdjson::SUCCESS || array.size() != tokens) return out;
+    for (const JsonElement triple : array) {
+      JsonElement value;
+      out.push_back(triple.at(0).get(value) == simdjson::SUCCESS ? read_logprob(value)
+                                                                 : std::numeric_limits<float>::quiet_NaN());
+    }
+    return out;
   }
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <limits>
 
 #include "core/casefile/sampling_json.h"
 
@@ -53,6 +54,23 @@ std::optional<std::vector<TokenId>> ids_in_logprobs(const JsonObject& choice) {
   return ids;
 }
 
+/// {"content": [{"logprob"}]} or {"token_logprobs": []}; empty unless there is one for each token.
+std::vector<float> stated_logprobs(const JsonObject& choice, std::size_t tokens) {
+  const auto logprobs = object_member(choice, "logprobs");
+  if (!logprobs) return {};
+  if (const auto list = member(*logprobs, "token_logprobs")) return read_logprobs(*list, tokens);
+  simdjson::dom::array content;
+  const auto found = member(*logprobs, "content");
+  if (!found || found->get(content) != simdjson::SUCCESS || content.size() != tokens) return {};
+  std::vector<float> out;
+  for (const JsonElement element : content) {
+    JsonElement value;
+    out.push_back(element["logprob"].get(value) == simdjson::SUCCESS ? read_logprob(value)
+                                                                     : std::numeric_limits<float>::quiet_NaN());
+  }
+  return out;
+}
+
 bool read_prompt(const Exchange& e, const JsonObject& first_choice, const ReadContext& context, Claim& base,
                  ReadRecord& out) {
   const auto faults = out.findings.size();
@@ -99,6 +117,7 @@ void read_choice(const Exchange& e, const JsonObject& choice, const ReadContext&
   if (const auto list = logprob_list(choice))
     compare_lengths("the list of log-probabilities", static_cast<std::int64_t>(list->size()), ids->size(), out);
   claim.output = std::move(*ids);
+  claim.logprobs = stated_logprobs(choice, claim.output.size());
   add_entry(std::move(claim), provider, out);
 }
 

@@ -111,12 +111,20 @@ class TokenRecordReader final : public FormatReader {
     return true;
   }
 
+  static void take_logprobs(const JsonObject& from, Claim& claim) {
+    for (const auto key : {"logprobs", "token_logprobs", "output_logprobs"})
+      if (const auto list = member(from, key); list && claim.logprobs.empty())
+        claim.logprobs = read_logprobs(*list, claim.output.size());
+  }
+
   static void read_outputs(const JsonObject& record, const ReadContext& context, const Claim& base,
                            const ProviderConfig* own, ReadRecord& out) {
     if (const auto flat = first_of(record, output_keys)) {
       Claim claim = base;
       claim.finish_reason = text_member(record, "finish_reason");
-      if (take_ids(flat->second, flat->first, context, claim, out)) add(std::move(claim), own, out);
+      if (!take_ids(flat->second, flat->first, context, claim, out)) return;
+      take_logprobs(record, claim);
+      add(std::move(claim), own, out);
       return;
     }
     const auto outputs = member(record, "outputs");
@@ -157,7 +165,9 @@ class TokenRecordReader final : public FormatReader {
                    "log the ids of what was generated");
         continue;
       }
-      if (take_ids(*ids, "token_ids", context, claim, out)) add(std::move(claim), own, out);
+      if (!take_ids(*ids, "token_ids", context, claim, out)) continue;
+      take_logprobs(output, claim);
+      add(std::move(claim), own, out);
     }
     if (choices > 1)
       out.remark(

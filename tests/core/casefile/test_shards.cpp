@@ -43,6 +43,7 @@ class TestShards : public QObject {
           claims.back().choice = choice;
           claims.back().sampling.temperature = choice ? 0.3 : 0.7;
           if (choice) claims.back().seed.reset();
+          if (i % 2) claims.back().logprobs.assign(claims.back().output.size(), -0.25F * static_cast<float>(i));
         }
       file.add_claims(claims);
     }
@@ -99,7 +100,7 @@ class TestShards : public QObject {
         const auto original = whole.claim(claim.id);
         [&] {
           QVERIFY(original);
-          QVERIFY(original->prompt == claim.prompt && original->output == claim.output && original->seed == claim.seed);
+          QVERIFY(original->prompt == claim.prompt && original->output == claim.output && original->seed == claim.seed && original->logprobs == claim.logprobs);
           QCOMPARE(claim.sampling.temperature, original->sampling.temperature);
           QCOMPARE(claim.external_id, original->external_id);
           QVERIFY2(seen.insert(claim.id).second, "a request in two parts");

@@ -2,7 +2,9 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QtTest>
+#include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/util/error.h"
 #include "ingest_fixture.h"
@@ -221,6 +223,24 @@ class TestFormats : public QObject {
     QCOMPARE(file.request_count({}), accepted);
     QCOMPARE(file.verify(), std::vector<std::string>{});
     for (const auto& again : import_folder(file, server)) QVERIFY(again.result.already_known || !again.error.empty());
+  }
+
+  void stated_logprobs_are_kept() {
+    const auto claims = folder_.import_file(server + "chat_penalties.json").claims;
+    QCOMPARE(claims.at(0).logprobs.size(), claims.at(0).output.size());
+    const auto answer = nlohmann::json::parse(testing::read_file(server + "completions_1.json"));
+    const auto stated = answer["response"]["choices"][0]["logprobs"]["token_logprobs"].get<std::vector<float>>();
+    QVERIFY(folder_.import_file(server + "completions_1.json").claims.at(0).logprobs == stated);
+    QVERIFY(folder_.import_file(server + "completions_n2.json").claims.at(0).logprobs.empty());
+    const auto sample = folder_.import(
+        R"({"prompt_token_ids": [1], "seed": 1, "output_token_ids": [7, 8, 9], "logprobs": [-0.5, null, -9999.0]})");
+    const auto& logprobs = sample.claims.at(0).logprobs;
+    QCOMPARE(logprobs.size(), std::size_t(3));
+    QVERIFY(logprobs[0] == -0.5F && std::isnan(logprobs[1]) && std::isinf(logprobs[2]));
+    // Not one for each token: nothing is guessed.
+    QVERIFY(folder_.import(R"({"prompt_token_ids": [1], "seed": 1, "output_token_ids": [7, 8], "logprobs": [-0.5]})")
+                .claims.at(0)
+                .logprobs.empty());
   }
 
   void failed_requests_are_listed() {
