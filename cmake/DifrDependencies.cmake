@@ -11,6 +11,7 @@ find_package(tl-expected REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(LibArchive REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(tokenizing REQUIRED IMPORTED_TARGET libpcre2-8 libutf8proc)
 pkg_check_modules(pangocairo REQUIRED IMPORTED_TARGET pangocairo cairo cairo-pdf)
 
 if(DIFR_BUILD_GPU)

@@ -25,10 +25,13 @@ int run_audit(const GlobalOptions& options, const AuditArguments& arguments) {
   if (path.empty()) path = temporary.emplace().path();
   if (options.calibration.empty() && !std::filesystem::exists(path))
     throw Error(ExitCode::usage, "--calibration", "is missing", "name at least one log of a trusted run");
-  const int vocab = options.reference_vocab();
+  ImportOptions import;
+  import.role = ProviderRole::calibration;
+  import.vocab = options.reference_vocab();
   auto file = CaseFile::open(path, OpenMode::create_or_open);
-  const auto trusted = import_logs(file, options.calibration, ProviderRole::calibration, vocab, options, stop.token());
-  const auto suspects = import_logs(file, arguments.logs, ProviderRole::subject, vocab, options, stop.token());
+  const auto trusted = import_logs(file, options.calibration, import, options, stop.token());
+  import.role = ProviderRole::subject;
+  const auto suspects = import_logs(file, arguments.logs, import, options, stop.token());
   recompute(file, options, {}, arguments.top_m, stop.token());
   const auto decision = decide_case(file, arguments.pipeline);
   const int code = print_decision(file, decision, arguments.pipeline, arguments.detail, options);

@@ -62,7 +62,9 @@ int run_identify(const GlobalOptions& options, const IdentifyArguments& argument
     SignalStop stop;
     if (path.empty()) path = temporary.emplace().path();
     auto file = CaseFile::open(path, OpenMode::create_or_open);
-    import_logs(file, arguments.logs, ProviderRole::subject, gpu::inspect_model(options.require_model()).vocab, options, stop.token());
+    ImportOptions import;
+    import.vocab = gpu::inspect_model(options.require_model()).vocab;
+    import_logs(file, arguments.logs, import, options, stop.token());
     recompute(file, options, {}, 128, stop.token());
   } else {
     path = options.require_case();

@@ -29,15 +29,22 @@ void print_issues(const std::filesystem::path& log, const std::vector<SourceIssu
                              shown - kIssuesShown);
 }
 
-int run_import(const GlobalOptions& options, const std::vector<std::filesystem::path>& logs, bool trusted, int vocab) {
+struct ImportArguments {
+  std::vector<std::filesystem::path> logs;
+  bool trusted = false;
+  ImportOptions import;
+};
+
+int run_import(const GlobalOptions& options, const ImportArguments& arguments) {
   SignalStop stop;
+  const auto& logs = arguments.logs;
   auto file = CaseFile::open(options.require_case(), OpenMode::create_or_open);
-  auto known_vocab = vocab;
-  if (known_vocab == 0 && !options.model.empty()) known_vocab = gpu::inspect_model(options.model).vocab;
-  auto summary = import_logs(file, logs, trusted ? ProviderRole::calibration : ProviderRole::subject, known_vocab,
-                             options, stop.token());
-  const auto more =
-      import_logs(file, options.calibration, ProviderRole::calibration, known_vocab, options, stop.token());
+  auto import = arguments.import;
+  if (import.vocab == 0 && !options.model.empty()) import.vocab = gpu::inspect_model(options.model).vocab;
+  import.role = arguments.trusted ? ProviderRole::calibration : ProviderRole::subject;
+  auto summary = import_logs(file, logs, import, options, stop.token());
+  import.role = ProviderRole::calibration;
+  const auto more = import_logs(file, options.calibration, import, options, stop.token());
   for (const auto& source : more.sources) summary.sources.push_back(source);
   const auto accepted = summary.accepted + more.accepted, rejected = summary.rejected + more.rejected;
   const auto refused = summary.refused_files + more.refused_files;
@@ -58,7 +65,7 @@ int run_import(const GlobalOptions& options, const std::vector<std::filesystem::
 
 }  // namespace
 
-ImportSummary import_logs(CaseFile& file, std::span<const std::filesystem::path> logs, ProviderRole role, int vocab,
+ImportSummary import_logs(CaseFile& file, std::span<const std::filesystem::path> logs, const ImportOptions& import,
                           const GlobalOptions& options, std::stop_token stop) {
   ImportSummary summary;
   const auto add = [&](const std::filesystem::path& log, const ImportResult& result, const std::string& error) {
@@ -82,9 +89,6 @@ ImportSummary import_logs(CaseFile& file, std::span<const std::filesystem::path>
   };
   for (const auto& log : logs) {
     ProgressLine line("import " + log.filename().string(), "bytes", options.quiet);
-    ImportOptions import;
-    import.role = role;
-    import.vocab = vocab;
     const auto progress = [&](std::int64_t done, std::int64_t total) { line.update(done, total); };
     if (!std::filesystem::is_directory(log)) {
       add(log, import_log(file, log, import, stop, progress), {});
@@ -99,16 +103,19 @@ ImportSummary import_logs(CaseFile& file, std::span<const std::filesystem::path>
 
 void add_import_commands(Registry& registry) {
   auto* command = registry.app.add_subcommand("import", "read provider logs into a case file");
-  auto logs = std::make_shared<std::vector<std::filesystem::path>>();
-  auto trusted = std::make_shared<bool>(false);
-  auto vocab = std::make_shared<int>(0);
-  command->add_option("logs", *logs,
+  auto arguments = std::make_shared<ImportArguments>();
+  command->add_option("logs", arguments->logs,
                       "logs: JSON, JSONL, plain or compressed (gzip, zstd); a folder; - for standard input");
-  command->add_flag("--trusted", *trusted, "these logs are trusted runs: use them as calibration");
-  command->add_option("--vocab", *vocab, "width of the vocabulary; ids beyond it are rejected");
+  command->add_flag("--trusted", arguments->trusted, "these logs are trusted runs: use them as calibration");
+  command->add_option("--vocab", arguments->import.vocab, "width of the vocabulary; ids beyond it are rejected");
+  command->add_option("--requests", arguments->import.requests,
+                      "file with the requests of the log; when absent: the one its name points to");
+  command->add_option("--retokenise", arguments->import.retokenise,
+                      "where a log has text alone, make token ids with this tokenizer.json; verdict "
+                      "then: undetermined at most");
   command->footer("Example: difr-audit import --case audit.difr --calibration trusted.json suspect.json");
-  command->callback([&registry, options = &registry.options, choose = registry.choose, logs, trusted, vocab] {
-    choose([=] { return run_import(*options, *logs, *trusted, *vocab); });
+  command->callback([options = &registry.options, choose = registry.choose, arguments] {
+    choose([=] { return run_import(*options, *arguments); });
   });
 }
 

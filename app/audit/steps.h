@@ -9,6 +9,7 @@
 
 #include "app/audit/context.h"
 #include "core/casefile/case_file.h"
+#include "core/ingest/import.h"
 #include "core/verdict/case_pipeline.h"
 
 namespace difr::app {
@@ -21,7 +22,7 @@ struct ImportSummary {
 };
 
 /// Imports logs one after the other; a file that is unusable as a whole ends the command, faulty records do not.
-ImportSummary import_logs(CaseFile& file, std::span<const std::filesystem::path> logs, ProviderRole role, int vocab,
+ImportSummary import_logs(CaseFile& file, std::span<const std::filesystem::path> logs, const ImportOptions& import,
                           const GlobalOptions& options, std::stop_token stop);
 
 /// Recomputes what is still missing. Returns the run's id. Throws when stopped before it was done.

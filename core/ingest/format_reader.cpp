@@ -11,6 +11,7 @@ std::vector<std::unique_ptr<FormatReader>> make_readers() {
   add_engine_readers(readers);
   readers.push_back(make_token_record_reader());
   readers.push_back(make_metadata_reader());
+  readers.push_back(make_text_reader());
   return readers;
 }
 

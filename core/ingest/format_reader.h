@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/domain/claim.h"
+#include "core/tokenizer/encoder.h"
 
 namespace difr {
 
@@ -46,6 +47,7 @@ struct ReadContext {
   std::optional<std::int64_t> declared_seed;  ///< one seed for all requests, when the config states it
   int vocab = 0;                              ///< 0: unknown
   std::int64_t record = 0;                    ///< index of the record being read
+  const TextEncoder* encoder = nullptr;       ///< set when text may stand in for missing ids
   bool transcript = false;                    ///< records are the events of a stream
   /// The request of the answer with this id, from a second file; nothing when there is none. Valid until the next call.
   std::function<std::optional<simdjson::dom::object>(std::string_view)> request_of;

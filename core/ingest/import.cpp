@@ -36,6 +36,7 @@ class Import {
     declared_.name = log.stem();
     declared_.raw_json = "{}";
     join_requests();
+    if (!options.retokenise.empty()) encoder_ = load_encoder(options.retokenise);
   }
 
   ImportResult run() {
@@ -90,7 +91,7 @@ class Import {
   }
 
   ReadContext context() {
-    ReadContext c{declared_, declared_seed_, options_.vocab, item_.index, splitter_.transcript(), {}};
+    ReadContext c{declared_, declared_seed_, options_.vocab, item_.index, encoder_.get(), splitter_.transcript(), {}};
     if (companion_) c.request_of = [this](std::string_view id) { return companion_->find(id); };
     return c;
   }
@@ -217,9 +218,22 @@ class Import {
     for (auto& r : remarks.findings)
       add_issue(r.rejected, std::move(r.kind), std::move(r.message), std::move(r.remedy));
     claim.provider_id = provider_id(entry.own_provider ? entry.provider : declared_);
+    retokenised_ += claim.ids_origin == IdsOrigin::retokenised;
+    if (claim.ids_origin == IdsOrigin::retokenised && !within_vocabulary(claim)) {
+      add_issue(true, "ids-out-of-range",
+                fmt::format("the tokenizer gives ids above the vocabulary's {}", options_.vocab - 1),
+                "name the tokenizer of the very model that is the reference");
+      return;
+    }
     tokens_ += claim.prompt.size() + claim.output.size();
     claims_.push_back(std::move(claim));
     ++result_.accepted;
+  }
+
+  bool within_vocabulary(const Claim& claim) const {
+    const auto inside = [this](TokenId id) { return options_.vocab == 0 || id < options_.vocab; };
+    return std::all_of(claim.prompt.begin(), claim.prompt.end(), inside) &&
+           std::all_of(claim.output.begin(), claim.output.end(), inside);
   }
 
   std::int64_t provider_id(const ProviderConfig& config) {
@@ -230,7 +244,8 @@ class Import {
       result_.provider_ids.push_back(found->second);
       ReadRecord remarks;
       Plausibility::check(config, remarks);
-      for (auto& r : remarks.findings) add_issue(r.rejected, std::move(r.kind), std::move(r.message), std::move(r.remedy));
+      for (auto& r : remarks.findings)
+        add_issue(r.rejected, std::move(r.kind), std::move(r.message), std::move(r.remedy));
     }
     return found->second;
   }
@@ -244,6 +259,12 @@ class Import {
   }
 
   void remark_whole() {
+    if (retokenised_ > 0)
+      issues_.push_back({0, -1, -1, false, "retokenised",
+                         fmt::format("the token ids of {} outputs were made from their text with {}", retokenised_,
+                                     options_.retokenise.string()),
+                         "the engine may have sampled another spelling of the same text: no verdict above undetermined "
+                         "rests on such ids; log the engine's own"});
     ReadRecord whole;
     plausibility_.summarise(whole);
     for (auto& r : whole.findings)
@@ -291,6 +312,8 @@ class Import {
   DuplicateFilter duplicates_;
   Plausibility plausibility_;
   std::unique_ptr<Companion> companion_;
+  std::unique_ptr<const TextEncoder> encoder_;
+  std::int64_t retokenised_ = 0;
   ProviderConfig declared_;
   std::optional<std::int64_t> declared_seed_;
   bool have_config_ = false;

@@ -16,6 +16,7 @@ struct ImportOptions {
   int vocab = 0;                   ///< when known: ids >= vocab are rejected
   std::size_t batch = 256;         ///< claims per transaction
   std::filesystem::path requests;  ///< file of the requests; empty: the one that belongs to the log by its name
+  std::filesystem::path retokenise;  ///< tokenizer.json or its folder; empty: text alone is refused
   std::size_t max_record_bytes = 64u << 20;  ///< a longer record is rejected, not loaded
 };
 

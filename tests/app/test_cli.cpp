@@ -82,6 +82,35 @@ class TestCli : public QObject {
     QCOMPARE(listed, 2);
   }
 
+  void text_alone_is_retokenised_on_request_and_never_decides() {
+    const auto log = write("text.jsonl", R"({"id":"a","prompt":"In the beginning","completion":" God created the heaven","seed":3,"temperature":1.0})"
+                                         "\n"
+                                         R"({"id":"b","prompt":"And the earth","completion":" was without form, and void","seed":4,"temperature":1.0})");
+    const auto refused = run_program("difr-audit", {"import", "-q", "--case", folder_.filePath("refused.difr"), log});
+    QCOMPARE(refused.code, 3);
+    const QString model = DIFR_DEMO_DATA "/model", path = folder_.filePath("text.difr");
+    const auto taken = run_program("difr-audit", {"import", "-q", "--json", "--case", path, "--model", model, "--retokenise", model, log});
+    QVERIFY2(taken.code == 0, taken.err.constData());
+    const auto out = json::parse(taken.out.toStdString());
+    QCOMPARE(out["accepted"].get<int>(), 2);
+    bool said = false;
+    for (const auto& issue : out["sources"][0]["issues"]) said |= issue["kind"] == "retokenised";
+    QVERIFY(said);
+    const auto audit = run_program("difr-audit", {"audit", "-q", "--json", "--case", path, "--model", model, "--calibration",
+                                                  DIFR_DEMO_DATA "/logs/honest-calibration.json", DIFR_DEMO_DATA "/logs/greedy.json"});
+    QVERIFY2(audit.code <= 1, audit.err.constData());
+    const auto verdicts = json::parse(audit.out.toStdString());
+    for (const auto& provider : verdicts["providers"])
+      if (provider["name"] == "text") {
+        QCOMPARE(provider["verdict"].get<std::string>(), std::string("undetermined"));
+        QVERIFY(provider["reason"].get<std::string>().find("retokenised") != std::string::npos);
+        said = false;
+      }
+    QVERIFY(!said);
+    const auto bad = run_program("difr-audit", {"import", "-q", "--case", folder_.filePath("bad.difr"), "--retokenise", "/nowhere/tokenizer.json", log});
+    QVERIFY2(bad.code == 3 && bad.err.contains("/nowhere/tokenizer.json"), bad.err.constData());
+  }
+
   void a_folder_goes_on_past_files_that_are_no_logs() {
     QVERIFY(QDir(folder_.path()).mkpath("logs/deeper"));
     const QByteArray sample = R"({"id":"a","prompt_token_ids":[1,2,3],"seed":1,"output_token_ids":[4,5]})";

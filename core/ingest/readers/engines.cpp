@@ -134,7 +134,8 @@ class SglangReader final : public EngineReader {
                  "drafts are accepted with random numbers of their own: ask for a run without speculative decoding");
     claim.prompt = std::move(*prompt);
     claim.output = std::move(*output);
-    if (const auto list = member(*meta, "output_token_logprobs")) claim.logprobs = logprobs_of(*list, claim.output.size());
+    if (const auto list = member(*meta, "output_token_logprobs"))
+      claim.logprobs = logprobs_of(*list, claim.output.size());
     return true;
   }
 

@@ -71,6 +71,25 @@ std::vector<float> stated_logprobs(const JsonObject& choice, std::size_t tokens)
   return out;
 }
 
+/// The ids that a completion server makes of a prompt sent as text; it adds the special tokens unless told not to.
+std::optional<std::vector<TokenId>> prompt_from_text(const JsonObject& request, const TextEncoder& encoder,
+                                                     Claim& base) {
+  const auto text = text_member(request, "prompt");
+  if (text.empty()) return std::nullopt;
+  bool special = true;
+  if (const auto told = member(request, "add_special_tokens"); told && told->get(special) != simdjson::SUCCESS)
+    special = true;
+  base.ids_origin = IdsOrigin::retokenised;
+  return encoder.encode(text, special);
+}
+
+std::optional<std::string> text_of_choice(const JsonObject& choice) {
+  auto text = text_member(choice, "text");
+  if (text.empty())
+    if (const auto message = object_member(choice, "message")) text = text_member(*message, "content");
+  return text.empty() ? std::nullopt : std::optional(std::move(text));
+}
+
 bool read_prompt(const Exchange& e, const JsonObject& first_choice, const ReadContext& context, Claim& base,
                  ReadRecord& out) {
   const auto faults = out.findings.size();
@@ -84,8 +103,13 @@ bool read_prompt(const Exchange& e, const JsonObject& first_choice, const ReadCo
     out.remark("prompt-ids-differ", "the prompt's ids in the request are not those in the answer",
                "the engine's own are used; find out what changed the prompt on its way");
   if (!answered) answered = std::move(asked);
+  if (!answered && context.encoder && e.request) answered = prompt_from_text(*e.request, *context.encoder, base);
   if (!answered || answered->empty()) {
-    out.reject("no-token-ids", "the answer carries no token ids of the prompt", e.remedy);
+    const bool chat = context.encoder && e.request && has_list(*e.request, "messages");
+    out.reject("no-token-ids",
+               chat ? "the prompt of a chat cannot be made from its messages: the server's template is not known"
+                    : "the answer carries no token ids of the prompt",
+               e.remedy);
     return false;
   }
   base.prompt = std::move(*answered);
@@ -105,6 +129,11 @@ void read_choice(const Exchange& e, const JsonObject& choice, const ReadContext&
       ids = find_ids(*more, {"token_ids"}, context.vocab, out);
   if (!ids) ids = ids_in_logprobs(choice);
   if (out.findings.size() > faults) return;
+  if (!ids && context.encoder)
+    if (const auto text = text_of_choice(choice)) {
+      ids = context.encoder->encode(*text, false);
+      claim.ids_origin = IdsOrigin::retokenised;
+    }
   if (!ids) {
     out.reject("no-token-ids", fmt::format("choice {} carries no token ids", claim.choice), e.remedy);
     return;

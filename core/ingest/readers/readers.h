@@ -14,4 +14,7 @@ void add_engine_readers(std::vector<std::unique_ptr<FormatReader>>& readers);
 /// Formats without token ids: refused, with what is missing and how to turn it on.
 [[nodiscard]] std::unique_ptr<FormatReader> make_metadata_reader();
 
+/// Prompt and completion as plain text; behind all others, since it knows least.
+[[nodiscard]] std::unique_ptr<FormatReader> make_text_reader();
+
 }  // namespace difr

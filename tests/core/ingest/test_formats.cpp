@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/tokenizer/encoder.h"
 #include "core/util/error.h"
 #include "ingest_fixture.h"
 
@@ -223,6 +224,30 @@ class TestFormats : public QObject {
     QCOMPARE(file.request_count({}), accepted);
     QCOMPARE(file.verify(), std::vector<std::string>{});
     for (const auto& again : import_folder(file, server)) QVERIFY(again.result.already_known || !again.error.empty());
+  }
+
+  void text_is_retokenised_only_on_request() {
+    // The prompt's ids are the server's; of each answer the text alone is left.
+    auto answer = nlohmann::json::parse(testing::read_file(server + "completions_n2.json"));
+    auto& choices = answer["response"]["choices"];
+    for (auto& choice : choices) choice["token_ids"] = nullptr;
+    ImportOptions options;
+    QVERIFY(has(folder_.import(answer.dump(), options), "no-token-ids"));
+    options.retokenise = DIFR_DEMO_DATA "/model";
+    const auto got = folder_.import(answer.dump() + " ", options);
+    QCOMPARE(got.claims.size(), std::size_t(2));
+    QVERIFY(has(got, "retokenised"));
+    const auto encoder = load_encoder(options.retokenise);
+    for (std::size_t i = 0; i < 2; ++i) {
+      QVERIFY(got.claims[i].ids_origin == IdsOrigin::retokenised);
+      QVERIFY(got.claims[i].output == encoder->encode(choices[i]["text"].get<std::string>(), false));
+    }
+    // Ids that are there are never replaced.
+    const auto own = folder_.import(testing::read_file(server + "completions_n2.json") + "  ", options);
+    QVERIFY(own.claims.at(0).ids_origin == IdsOrigin::engine && !has(own, "retokenised"));
+    // A chat's prompt needs the server's template.
+    auto chat = nlohmann::json::parse(testing::read_file(server + "chat_no_logprobs_no_ids.json"));
+    QVERIFY(has(folder_.import(chat.dump(), options), "no-token-ids"));
   }
 
   void stated_logprobs_are_kept() {
