@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -58,6 +59,17 @@ struct EngineDiagnostics {
   int first_output = 0;
 };
 
+/// Chooses the token that follows from one row of logits (V, fp32) and the state it came from (final norm's output, d,
+/// fp32); nothing ends the sequence. Steps t = 0, 1, ... of a sequence come in order; different sequences may be asked
+/// from different threads at once.
+using NextToken = std::function<std::optional<TokenId>(
+    std::size_t sequence, int t, std::span<const float> logits, std::span<const float> hidden)>;
+
+struct GenerateLimits {
+  int max_tokens = 256;  ///< per sequence; the model's positions end it too
+  int group = 16;        ///< sequences that step together; their number is part of the numbers' environment
+};
+
 class ReferenceEngine {
  public:
   virtual ~ReferenceEngine() = default;
@@ -69,6 +81,11 @@ class ReferenceEngine {
   /// Throws difr::Error (bad input) for an empty prompt or a token id outside 0..V-1, before anything is computed.
   virtual void score(std::span<const Sequence> sequences, const RowSink& sink, std::stop_token stop,
                      bool want_hidden = false) = 0;
+  /// Step-by-step generation with a KV cache: prompts in groups of limits.group as they come, one packed prefill a
+  /// group. The shapes of all passes, and so the rounding of all rows, follow from the prompts, the limits and when each
+  /// sequence ends. Throws difr::Error (bad input) as score() does, and for a prompt longer than the model's positions.
+  virtual void generate(std::span<const std::span<const TokenId>> prompts, const GenerateLimits& limits,
+                        const NextToken& next, std::stop_token stop) = 0;
 };
 
 /// Loads config.json + safetensors (directory) or a GGUF file. Throws difr::Error naming file, place and remedy.

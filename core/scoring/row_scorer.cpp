@@ -148,6 +148,27 @@ struct RowScorer::Impl {
     }
   }
 
+  struct Processed {
+    std::span<const float> x, s;  ///< before and after temperature
+  };
+  Processed process(std::span<const float> logits) {
+    std::span<const float> in = logits;
+    if (!processing.neutral()) {
+      x.assign(logits.begin(), logits.end());
+      processing.apply(x);
+      in = x;
+    }
+    if (temperature == 1.0) return {in, in};
+    s.resize(in.size());
+    row_divide(vector_level(), in, static_cast<float>(temperature), s);
+    return {in, s};
+  }
+
+  void expect_width(std::span<const float> logits) const {
+    if (logits.size() != vocab)
+      throw bad_input("logits", fmt::format("a row of {} entries where {} were announced", logits.size(), vocab));
+  }
+
   FilterCut cut(std::span<const float> row, float own) {
     const ClaimedEntry y{own, std::nullopt};
     const double top[] = {static_cast<double>(own)};
@@ -185,9 +206,7 @@ struct RowScorer::Impl {
     }
   }
 
-  void race(RaceEntries entries, const RawMetrics& raw, std::size_t y, const FilterCut& cut_here) {
-    const auto t = static_cast<int>(scores.size());
-    const auto claimed = static_cast<TokenId>(y);
+  Race race_of(RaceEntries& entries, std::size_t y, const FilterCut& cut_here, int t) {
     if (!greedy) {
       g.resize(vocab);
       fill_noise(*noise, profile, t, {}, entries.x, g);
@@ -195,7 +214,12 @@ struct RowScorer::Impl {
     }
     // By rank the exact values cannot be asked by id; rows of such profiles are exact already.
     NoiseSource* exact = greedy || profile.column_is_rank ? nullptr : noise.get();
-    append_scores(scores, raw, cut_here, run_race(entries, y, cut_here, exact, t), claimed, temperature, greedy);
+    return run_race(entries, y, cut_here, exact, t);
+  }
+
+  void race(RaceEntries entries, const RawMetrics& raw, std::size_t y, const FilterCut& cut_here) {
+    const auto outcome = race_of(entries, y, cut_here, static_cast<int>(scores.size()));
+    append_scores(scores, raw, cut_here, outcome, static_cast<TokenId>(y), temperature, greedy);
     if (!greedy) widen_by_uncertainty(scores, entries, y, cut_here, *noise, temperature);
   }
 
@@ -210,6 +234,7 @@ struct RowScorer::Impl {
   std::unique_ptr<NoiseSource> noise;
   std::unique_ptr<UniformSource> uniform;
   TokenScores scores;
+  int drawn = 0;
   std::vector<float> x, s;
   std::vector<double> g, weights;
   std::vector<std::int32_t> buckets;
@@ -223,9 +248,7 @@ RowScorer::RowScorer(RowScorer&&) noexcept = default;
 void RowScorer::add(std::span<const float> logits) {
   Impl& m = *impl_;
   const std::size_t t = m.scores.size();
-  if (logits.size() != m.vocab) {
-    throw bad_input("logits", fmt::format("a row of {} entries where {} were announced", logits.size(), m.vocab));
-  }
+  m.expect_width(logits);
   if (t >= m.output.size()) throw bad_input("logits", "more rows than claimed output tokens");
   const TokenId claimed = m.output[t];
   const auto y = static_cast<std::size_t>(claimed);
@@ -236,19 +259,7 @@ void RowScorer::add(std::span<const float> logits) {
     return;
   }
   const RawMetrics raw{static_cast<double>(logits[y]) - row.log_sum_exp, row.claimed_rank};
-  std::span<const float> x = logits;
-  if (!m.processing.neutral()) {
-    m.x.assign(logits.begin(), logits.end());
-    m.processing.apply(m.x);
-    x = m.x;
-  }
-  std::span<const float> s = x;
-  if (m.temperature != 1.0) {
-    m.s.resize(x.size());
-    const auto divisor = static_cast<float>(m.temperature);
-    row_divide(vector_level(), x, divisor, m.s);
-    s = m.s;
-  }
+  const auto [x, s] = m.process(logits);
   const auto cut = m.cut(x, x[y]);
   const RaceEntries entries{{}, x, s, {}};
   if (m.uniform != nullptr) {
@@ -261,6 +272,31 @@ void RowScorer::add(std::span<const float> logits) {
     m.race(entries, raw, y, cut);
   }
   m.processing.emit(claimed);
+}
+
+std::optional<TokenId> RowScorer::draw(std::span<const float> logits) {
+  Impl& m = *impl_;
+  m.expect_width(logits);
+  if (!m.greedy && m.noise == nullptr && m.uniform == nullptr)
+    throw Error(ExitCode::usage, "sampler", "cannot draw without a reproducible profile and a seed",
+                "name a profile of `difr-audit samplers` and give seeds, or sample at temperature 0");
+  if (!row_extent(vector_level(), logits, 0.0F).sound) return std::nullopt;
+  const auto [x, s] = m.process(logits);
+  const auto best = static_cast<std::size_t>(std::ranges::max_element(x) - x.begin());
+  if (x[best] == kOut) return std::nullopt;
+  const auto cut = m.cut(x, x[best]);
+  RaceEntries entries{{}, x, s, {}};
+  const int t = m.drawn++;
+  TokenId winner = -1;
+  if (m.uniform != nullptr) {
+    const bool by_value = m.plan.top_k > 0 || m.plan.top_p < 1.0;
+    winner = invert_cdf(entries, best, cut, m.uniform->at(t), by_value, 0.0).winner;
+  } else {
+    winner = m.race_of(entries, best, cut, t).winner;
+  }
+  if (winner < 0) return std::nullopt;
+  m.processing.emit(winner);
+  return winner;
 }
 
 const TokenScores& RowScorer::scores() const {

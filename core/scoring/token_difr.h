@@ -1,6 +1,8 @@
 #pragma once
 // Token-DiFR (DESIGN §3): margins, gaps and ranks of the claimed tokens under a sampler profile.
 
+#include <memory>
+#include <optional>
 #include <span>
 
 #include "core/domain/claim.h"
@@ -32,6 +34,10 @@ class RowScorer {
   RowScorer(RowScorer&&) noexcept;
   /// Rows must come in order t = 0, 1, ...; `logits` has V entries.
   void add(std::span<const float> logits);
+  /// Draws instead of scoring: the token that the sampler yields at the next step, for claims without output. Absent
+  /// when the row is not finite or nothing survives the filters. Throws difr::Error (usage) when T > 0 and the profile
+  /// or the seed is missing. A scorer either scores or draws.
+  [[nodiscard]] std::optional<TokenId> draw(std::span<const float> logits);
   [[nodiscard]] const TokenScores& scores() const;
   [[nodiscard]] TokenScores take();
 

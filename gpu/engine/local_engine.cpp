@@ -14,6 +14,7 @@
 
 #include "core/util/error.h"
 #include "core/util/version.h"
+#include "gpu/engine/group_decoder.h"
 #include "gpu/engine/packer.h"
 #include "gpu/model/cpu_backend.h"
 #include "gpu/model/decoder.h"
@@ -28,6 +29,8 @@ namespace {
 constexpr std::int64_t kLogitBlock = std::int64_t{1} << 25;
 constexpr int kSmallestPass = 256;
 constexpr int kPassesPerThread = 4;
+/// Logits of all sequences of a group are held at once.
+constexpr int kLargestGroup = 256;
 
 int usable_cores() {
   cpu_set_t set;
@@ -95,6 +98,26 @@ class LocalEngine final : public ReferenceEngine {
     run_passes(plan(sequences), sink, stop, want_hidden);
   }
 
+  void generate(std::span<const std::span<const TokenId>> prompts, const GenerateLimits& limits, const NextToken& next,
+                std::stop_token stop) override {
+    if (limits.group < 1 || limits.group > kLargestGroup)
+      throw Error(ExitCode::usage, "--group", fmt::format("must lie in 1..{}", kLargestGroup), "use 16");
+    std::vector<Sequence> sequences;
+    for (const auto prompt : prompts) sequences.push_back({prompt, {}});
+    check(sequences);
+    for (std::size_t i = 0; i < prompts.size(); ++i)
+      if (prompts[i].size() > static_cast<std::size_t>(info_.max_positions))
+        throw bad_input("sequence " + std::to_string(i),
+                        fmt::format("has {} prompt tokens, more than the model's {} positions", prompts[i].size(),
+                                    info_.max_positions),
+                        "leave the request out");
+    const auto group = static_cast<std::size_t>(limits.group);
+    spread((prompts.size() + group - 1) / group, stop, [&](std::size_t g, int) {
+      const std::size_t first = g * group;
+      run_group(prompts.subspan(first, std::min(group, prompts.size() - first)), first, limits, next, stop);
+    });
+  }
+
  private:
   void check(std::span<const Sequence> sequences) const {
     for (std::size_t i = 0; i < sequences.size(); ++i) {
@@ -128,16 +151,22 @@ class LocalEngine final : public ReferenceEngine {
   /// than threads do several threads share one.
   void run_passes(const std::vector<PackedPlan>& plans, const RowSink& sink, const std::stop_token& stop,
                   bool want_hidden) {
-    const int workers =
-        std::clamp(static_cast<int>(plans.size()), 1, decoder_.options().device.is_cpu() ? environment_.threads : 1);
-    const int inner = std::max(1, environment_.threads / workers);
-    set_blas_threads(inner);
     std::mutex guard;
     const RowSink serial = [&](std::size_t sequence, int first, int rows, std::span<const float> logits,
                                std::span<const float> hidden) {
       const std::lock_guard lock(guard);
       sink(sequence, first, rows, logits, hidden);
     };
+    spread(plans.size(), stop,
+           [&](std::size_t i, int workers) { run(plans[i], workers, serial, stop, want_hidden); });
+  }
+
+  /// Calls task(i, workers) for every i, from `workers` threads.
+  void spread(std::size_t tasks, const std::stop_token& stop, const std::function<void(std::size_t, int)>& task) {
+    const int most = decoder_.options().device.is_cpu() ? environment_.threads : 1;
+    const int workers = static_cast<int>(std::clamp<std::size_t>(tasks, 1, static_cast<std::size_t>(most)));
+    const int inner = std::max(1, environment_.threads / workers);
+    set_blas_threads(inner);
     std::atomic<std::size_t> next{0};
     std::exception_ptr failed;
     std::mutex failed_guard;
@@ -145,12 +174,11 @@ class LocalEngine final : public ReferenceEngine {
       try {
         const c10::InferenceMode inference;
         at::set_num_threads(inner);
-        for (std::size_t i = next++; i < plans.size() && !stop.stop_requested(); i = next++)
-          run(plans[i], workers, serial, stop, want_hidden);
+        for (std::size_t i = next++; i < tasks && !stop.stop_requested(); i = next++) task(i, workers);
       } catch (...) {
         const std::lock_guard lock(failed_guard);
         failed = std::current_exception();
-        next = plans.size();
+        next = tasks;
       }
     };
     {
@@ -159,6 +187,26 @@ class LocalEngine final : public ReferenceEngine {
       work();
     }
     if (failed) std::rethrow_exception(failed);
+  }
+
+  void run_group(std::span<const std::span<const TokenId>> prompts, std::size_t first, const GenerateLimits& limits,
+                 const NextToken& next, const std::stop_token& stop) {
+    GroupDecoder group(decoder_, prompts, limits.max_tokens, environment_.batch_tokens);
+    auto normed = group.prefill();
+    while (!group.active().empty() && !stop.stop_requested()) {
+      const auto logits = decoder_.logits(normed).cpu().contiguous();
+      const auto hidden = normed.to(at::kFloat).cpu().contiguous();
+      std::vector<std::optional<TokenId>> chosen;
+      for (std::size_t row = 0; row < group.active().size(); ++row) {
+        const auto view = [&](const at::Tensor& t) {
+          const auto width = static_cast<std::size_t>(t.size(1));
+          return std::span<const float>(t.data_ptr<float>() + row * width, width);
+        };
+        const auto index = group.active()[row];
+        chosen.push_back(next(first + index, group.emitted(), view(logits), view(hidden)));
+      }
+      normed = group.step(chosen);
+    }
   }
 
   void run(const PackedPlan& plan, int workers, const RowSink& sink, const std::stop_token& stop, bool want_hidden) {

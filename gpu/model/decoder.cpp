@@ -48,14 +48,16 @@ Decoder::Positions Decoder::rotate_table(const PackedPlan& plan) const {
 }
 
 at::Tensor Decoder::attention(const DecoderLayer& layer, const at::Tensor& x, const PackedPlan& plan,
-                              const Chunk& chunk, const Positions& positions, KeyValues& buffer) const {
+                              const Chunk& chunk, const Positions& positions, KeyValues& buffer,
+                              bool cached) const {
   const std::int64_t n = x.size(0);
   const std::int64_t heads = config_.heads;
   const std::int64_t dim = config_.head_dim;
   const auto rope = static_cast<std::size_t>(layer.spec.rope);
   auto q = at::empty({n, heads, dim}, x.options());
-  auto k = buffer.k.narrow(0, chunk.rows.first, n);
-  auto v = buffer.v.narrow(0, chunk.rows.first, n);
+  const auto own = cached ? make_buffer(n) : KeyValues{};
+  auto k = cached ? own.k : buffer.k.narrow(0, chunk.rows.first, n);
+  auto v = cached ? own.v : buffer.v.narrow(0, chunk.rows.first, n);
   split_heads(options_.numerics.stored(layer.qkv(x)), {layer.q_norm, layer.k_norm, norm_spec()},
               positions.cos[rope].narrow(0, chunk.rows.first, n), positions.sin[rope].narrow(0, chunk.rows.first, n), q,
               k, v, options_.numerics);
@@ -74,6 +76,10 @@ at::Tensor Decoder::attention(const DecoderLayer& layer, const at::Tensor& x, co
   for (std::size_t s = chunk.first_segment; s < chunk.first_segment + chunk.segments; ++s) {
     const auto& segment = plan.segments[s];
     const auto at_row = segment.rows.first - chunk.rows.first;
+    if (cached) {
+      buffer.k.narrow(0, segment.stored, segment.rows.count).copy_(k.narrow(0, at_row, segment.rows.count));
+      buffer.v.narrow(0, segment.stored, segment.rows.count).copy_(v.narrow(0, at_row, segment.rows.count));
+    }
     mixed.narrow(0, at_row, segment.rows.count)
         .copy_(attend(q.narrow(0, at_row, segment.rows.count), gather(buffer.k, segment.context),
                       gather(buffer.v, segment.context), segment.position, layer.spec.window, config_.attention_scale,
@@ -105,7 +111,27 @@ at::Tensor Decoder::experts(const DecoderLayer& layer, const at::Tensor& x) cons
   return options_.numerics.stored(sum);
 }
 
+KeyValues Decoder::make_buffer(std::int64_t rows) const {
+  const auto options = embedding_.options();
+  return {at::empty({rows, config_.kv_heads, config_.head_dim}, options),
+          at::empty({rows, config_.kv_heads, config_.head_dim}, options)};
+}
+
+KeyValueCache Decoder::make_cache(std::int64_t rows) const {
+  KeyValueCache cache;
+  for (std::size_t i = 0; i < layers_.size(); ++i) cache.push_back(make_buffer(rows));
+  return cache;
+}
+
 at::Tensor Decoder::forward(const PackedPlan& plan, const LayerProbe& probe) const {
+  return run_layers(plan, probe, nullptr);
+}
+
+at::Tensor Decoder::forward(const PackedPlan& plan, KeyValueCache& cache) const {
+  return run_layers(plan, {}, &cache);
+}
+
+at::Tensor Decoder::run_layers(const PackedPlan& plan, const LayerProbe& probe, KeyValueCache* cache) const {
   const auto& numerics = options_.numerics;
   const auto rows = static_cast<std::int64_t>(plan.tokens.size());
   const auto ids = at::empty({rows}, at::kLong);
@@ -117,13 +143,13 @@ at::Tensor Decoder::forward(const PackedPlan& plan, const LayerProbe& probe) con
   if (probe) probe(0, x);
 
   const auto positions = rotate_table(plan);
-  KeyValues buffer{at::empty({rows, config_.kv_heads, config_.head_dim}, x.options()),
-                   at::empty({rows, config_.kv_heads, config_.head_dim}, x.options())};
+  KeyValues buffer = cache != nullptr ? KeyValues{} : make_buffer(rows);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const auto& layer = layers_[i];
     for (const auto& chunk : plan.chunks) {
       auto part = x.narrow(0, chunk.rows.first, chunk.rows.count);
-      auto mixed = attention(layer, norm(part, layer.input_norm), plan, chunk, positions, buffer);
+      auto mixed = attention(layer, norm(part, layer.input_norm), plan, chunk, positions,
+                             cache != nullptr ? (*cache)[i] : buffer, cache != nullptr);
       if (config_.sandwich_norms) mixed = norm(mixed, layer.attention_norm);
       const auto normed = add_norm(part, mixed, layer.mlp_norm, norm_spec(), numerics);
       auto out = layer.spec.moe ? experts(layer, normed) : mlp(layer.mlp, normed);

@@ -33,10 +33,11 @@ struct DecoderLayer {
 };
 
 /// Keys and values of one layer by row: [rows, KV, D]. A pass over whole sequences uses one buffer for all layers in
-/// turn; step-by-step generation would keep one per layer and plan its rows into it.
+/// turn; step-by-step generation keeps one per layer and plans its rows into it.
 struct KeyValues {
   at::Tensor k, v;
 };
+using KeyValueCache = std::vector<KeyValues>;  // by layer
 
 struct DecoderOptions {
   Numerics numerics;
@@ -57,6 +58,9 @@ class Decoder {
 
   /// Residual rows [T, d] after the last layer, for every row of the plan. Memory: T·(d + 2·KV·D) plus one chunk.
   [[nodiscard]] at::Tensor forward(const PackedPlan& plan, const LayerProbe& probe = {}) const;
+  /// The same with keys and values read from and written to `cache`, where the plan's segments say.
+  [[nodiscard]] at::Tensor forward(const PackedPlan& plan, KeyValueCache& cache) const;
+  [[nodiscard]] KeyValueCache make_cache(std::int64_t rows) const;
   /// Final norm; rows [n, d].
   [[nodiscard]] at::Tensor final_norm(const at::Tensor& rows) const;
   /// Logits of normed rows [n, V], fp32.
@@ -67,10 +71,13 @@ class Decoder {
     std::vector<at::Tensor> cos, sin;  // per rope: [T, D/2]
   };
   [[nodiscard]] Positions rotate_table(const PackedPlan& plan) const;
+  [[nodiscard]] KeyValues make_buffer(std::int64_t rows) const;
+  [[nodiscard]] at::Tensor run_layers(const PackedPlan& plan, const LayerProbe& probe, KeyValueCache* cache) const;
   [[nodiscard]] NormSpec norm_spec() const { return {config_.norm_eps, config_.norm_plus_one}; }
   [[nodiscard]] at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const;
   [[nodiscard]] at::Tensor attention(const DecoderLayer& layer, const at::Tensor& x, const PackedPlan& plan,
-                                     const Chunk& chunk, const Positions& positions, KeyValues& buffer) const;
+                                     const Chunk& chunk, const Positions& positions, KeyValues& buffer,
+                                     bool cached) const;
   [[nodiscard]] at::Tensor mlp(const Mlp& mlp, const at::Tensor& x) const;
   [[nodiscard]] at::Tensor experts(const DecoderLayer& layer, const at::Tensor& x) const;
 

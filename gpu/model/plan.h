@@ -15,11 +15,13 @@ struct RowRange {
 };
 
 /// Query rows of one sequence; `context` lists the rows of positions 0 .. position + rows.count - 1 in order, the
-/// segment's own rows included. Ranges of other segments are shared prefixes.
+/// segment's own rows included. Ranges of other segments are shared prefixes. With a cache that outlives the pass,
+/// `context` and `stored` count the cache's rows, and the segment's keys and values go to `stored` and after.
 struct Segment {
   RowRange rows;
   int position = 0;
-  std::vector<RowRange> context;
+  std::vector<RowRange> context = {};
+  int stored = 0;
 };
 
 /// Segments that go through a layer together.
