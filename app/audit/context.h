@@ -130,5 +130,6 @@ void add_inspect_commands(Registry& registry);
 void add_diagnose_commands(Registry& registry);
 void add_identify_commands(Registry& registry);
 void add_plan_commands(Registry& registry);
+void add_generate_commands(Registry& registry);
 
 }  // namespace difr::app

@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   difr::app::add_diagnose_commands(registry);
   difr::app::add_identify_commands(registry);
   difr::app::add_plan_commands(registry);
+  difr::app::add_generate_commands(registry);
   difr::app::add_report_commands(registry);
   difr::app::add_export_commands(registry);
   difr::app::add_inspect_commands(registry);
