@@ -129,6 +129,47 @@ class TestCli : public QObject {
     QCOMPARE(json::parse(input.out.toStdString())["accepted"].get<int>(), 1);
   }
 
+  void a_generated_log_replays_only_in_its_environment() {
+    const QString demo = QString(DIFR_DEMO_DATA);
+    const auto own = folder_.filePath("own.json");
+    const QStringList common{"--quiet", "--json", "--model", demo + "/model"};
+    const auto made = run_program("difr-audit", QStringList{"generate", "--threads", "2", "--prompts", demo + "/logs/honest.json",
+                                                            "--count", "8", "--max-tokens", "40", "--links", "--out", own} + common);
+    QVERIFY2(made.code == 0, made.err.constData());
+    QCOMPARE(json::parse(made.out.toStdString())["samples"].get<int>(), 8);
+    const auto same = run_program("difr-audit", QStringList{"replay", own, "--threads", "2"} + common);
+    QVERIFY2(same.code == 0, same.err.constData());
+    const auto result = json::parse(same.out.toStdString());
+    QCOMPARE(result["conclusion"].get<std::string>(), std::string("identical"));
+    QCOMPARE(result["links_checked"].get<int>(), result["tokens_agreed"].get<int>());
+    const auto other = run_program("difr-audit", QStringList{"replay", own, "--threads", "1"} + common);
+    QCOMPARE(other.code, 4);
+    QVERIFY2(other.err.contains("threads: 2 there, 1 here"), other.err.constData());
+    const auto anyway = run_program("difr-audit", QStringList{"replay", own, "--threads", "1", "--anyway"} + common);
+    QCOMPARE(anyway.code, 0);
+    const auto shown = json::parse(anyway.out.toStdString());
+    QCOMPARE(shown["environment_differences"].size(), std::size_t(1));
+    QVERIFY(shown["conclusion"].get<std::string>() != "different");
+
+    // One changed token in the same environment is a finding.
+    QFile file(own);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    auto log = json::parse(file.readAll().toStdString());
+    auto& token = log["samples"][3]["outputs"][0]["token_ids"][2];
+    token = token.get<int>() == 300 ? 301 : 300;
+    const auto forged = write("forged.json", QByteArray::fromStdString(log.dump()));
+    const auto found = run_program("difr-audit", QStringList{"replay", forged, "--threads", "2"} + common);
+    QVERIFY2(found.code == 1, found.err.constData());
+    const auto where = json::parse(found.out.toStdString());
+    QCOMPARE(where["conclusion"].get<std::string>(), std::string("different"));
+    QCOMPARE(where["divergences"][0]["t"].get<int>(), 2);
+    // A log without an environment is compared only on request.
+    const auto silent = run_program("difr-audit", QStringList{"replay", demo + "/logs/honest.json"} + common);
+    QVERIFY2(silent.code == 4 && silent.err.contains("environment"), silent.err.constData());
+    const auto broken = run_program("difr-audit", QStringList{"replay", write("no-log.json", "{\"config\":")} + common);
+    QVERIFY2(broken.code == 3 && broken.err.contains("no-log.json"), broken.err.constData());
+  }
+
   void a_log_that_is_no_log_is_bad_input() {
     for (const auto& bytes : {QByteArray(), QByteArray("\x89PNG\r\n"), QByteArray("[1,2,3]"), QByteArray("{\"config\":")}) {
       const auto log = write("broken.json", bytes);
