@@ -3,6 +3,7 @@
 #include <QSettings>
 #include <QTimer>
 
+#include "app/workbench/analysis_runner.h"
 #include "app/workbench/case_service.h"
 #include "app/workbench/job_runner.h"
 #include "app/workbench/screenshots.h"
@@ -64,7 +65,8 @@ int main(int argc, char** argv) {
 
   workbench::CaseService cases;
   workbench::JobRunner jobs(cases);
-  views::MainWindow window(cases, jobs, *settings, views::standard_pages());
+  workbench::AnalysisRunner analyses(cases);
+  views::MainWindow window(cases, jobs, analyses, *settings, views::standard_pages());
   QObject::connect(&system_theme, &workbench::SystemTheme::changed, &window, apply_theme);
   QObject::connect(&window, &views::MainWindow::theme_chosen, &window, [&](views::ThemeChoice chosen) {
     choice = chosen;

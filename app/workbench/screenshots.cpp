@@ -7,7 +7,8 @@
 namespace difr::workbench {
 namespace {
 constexpr int settle_ms = 700;  // a page reads in the background; a picture taken earlier would show it half filled
-}
+constexpr int patience_ms = 120'000;  // for pages that compute; then the picture shows them at work
+}  // namespace
 
 Screenshots::Screenshots(views::MainWindow& window, views::CaseSource& cases, QDir folder,
                          std::function<void(bool)> set_theme, std::function<void()> done)
@@ -43,7 +44,7 @@ void Screenshots::start() {
     for (const views::PageSpec& spec : window_.pages()) {
       views::Location at{spec.id};
       if (reply && !reply->empty() && spec.id == views::page_id::request) at.request_id = reply->front().id;
-      if (reply && !reply->empty() && spec.id == views::page_id::requests) at.provider_id = reply->front().provider_id;
+      if (reply && !reply->empty() && spec.id != views::page_id::overview) at.provider_id = reply->front().provider_id;
       picture(at, spec.id);
     }
     next();
@@ -51,6 +52,13 @@ void Screenshots::start() {
 }
 
 void Screenshots::next() {
+  const views::Page* shown = window_.page(window_.navigation().current().page);
+  if (shown && shown->busy() && waited_ms_ < patience_ms) {
+    waited_ms_ += settle_ms;
+    QTimer::singleShot(settle_ms, this, &Screenshots::next);
+    return;
+  }
+  waited_ms_ = 0;
   if (step_ == steps_.size()) return done_();
   steps_[step_++]();
   QTimer::singleShot(settle_ms, this, &Screenshots::next);

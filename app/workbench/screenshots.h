@@ -27,6 +27,7 @@ class Screenshots final : public QObject {
   std::function<void()> done_;
   std::vector<std::function<void()>> steps_;
   std::size_t step_ = 0;
+  int waited_ms_ = 0;
 };
 
 }  // namespace difr::workbench

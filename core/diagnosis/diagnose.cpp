@@ -34,7 +34,8 @@ struct Fit {
 
 class Fitter {
  public:
-  Fitter(const CandidateTable& table, std::span<const float> noise) : table_(table), noise_(noise) {}
+  Fitter(const CandidateTable& table, std::span<const float> noise, std::stop_token stop)
+      : table_(table), noise_(noise), stop_(std::move(stop)) {}
 
   /// Coordinate descent with Brent's method; two rounds are enough for one or two knobs.
   [[nodiscard]] Fit fit(Hypothesis start, std::span<const Knob> knobs, std::span<const std::size_t> rows) const {
@@ -46,6 +47,7 @@ class Fitter {
   }
 
   [[nodiscard]] double value(const Hypothesis& hypothesis, std::span<const std::size_t> rows) const {
+    if (stop_.stop_requested()) return 0;  // the caller throws the fit away; this only ends it soon
     return log_likelihood(table_, noise_, hypothesis, rows);
   }
 
@@ -92,6 +94,7 @@ class Fitter {
 
   const CandidateTable& table_;
   std::span<const float> noise_;
+  std::stop_token stop_;
 };
 
 /// Everything one explanation needs to be fitted and told.
@@ -107,8 +110,9 @@ struct Candidate {
   std::string separates;
 };
 
-Explanation judge(const CandidateTable& table, const Candidate& c, const Rows& even, const Rows& odd, const Rows& all) {
-  const Fitter fitter(table, c.noise);
+Explanation judge(const CandidateTable& table, const Candidate& c, const Rows& even, const Rows& odd, const Rows& all,
+                  const std::stop_token& stop) {
+  const Fitter fitter(table, c.noise, stop);
   Explanation e;
   e.kind = c.kind;
   if (c.knobs.empty()) {
@@ -275,10 +279,25 @@ std::string_view to_string(ExplanationKind kind) {
   return "other-model";
 }
 
+double nats_behind(const Diagnosis& diagnosis, const Explanation& explanation) {
+  double best = explanation.log_likelihood;
+  for (const auto& other : diagnosis.explanations) best = std::max(best, other.log_likelihood);
+  return best - explanation.log_likelihood;
+}
+
+std::vector<ExplanationKind> inseparable_from(const Diagnosis& diagnosis, ExplanationKind kind) {
+  std::vector<ExplanationKind> out;
+  for (const auto& explanation : diagnosis.explanations)
+    for (const auto& [a, b] : diagnosis.not_separable)
+      if ((a == kind && b == explanation.kind) || (b == kind && a == explanation.kind)) out.push_back(explanation.kind);
+  return out;
+}
+
 Diagnosis diagnose(std::string provider, std::span<const DiagnosisRequest> requests, const SamplerProfile* declared,
                    const DiagnosisOptions& options, std::stop_token stop) {
   Diagnosis diagnosis;
   diagnosis.provider = std::move(provider);
+  diagnosis.separation = options.separation;
   const CandidateTable table = make_candidates(requests, options.max_tokens);
   diagnosis.tokens = table.size();
   if (table.size() == 0) return diagnosis;
@@ -320,8 +339,10 @@ Diagnosis diagnose(std::string provider, std::span<const DiagnosisRequest> reque
              "the engine's name and version");
   }
   for (const auto& candidate : candidates) {
+    if (options.progress) options.progress(diagnosis.explanations.size(), candidates.size());
+    Explanation judged = judge(table, candidate, even, odd, all, stop);
     if (stop.stop_requested()) break;
-    diagnosis.explanations.push_back(judge(table, candidate, even, odd, all));
+    diagnosis.explanations.push_back(std::move(judged));
   }
   if (!diagnosis.explanations.empty()) rank(diagnosis, options.separation);
   return diagnosis;

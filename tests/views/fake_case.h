@@ -1,13 +1,15 @@
 #pragma once
-// The two services of the views over memory: answers come through the event loop, as from the reader threads.
+// The services of the views over memory: answers come through the event loop, as from the reader threads.
 
 #include <QPointer>
 #include <QTimer>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
+#include "views/data/analysis_service.h"
 #include "views/data/case_source.h"
 #include "views/data/job_service.h"
 
@@ -144,6 +146,12 @@ class FakeCase final : public views::CaseSource {
       out->trusted_scores["mean clipped margin"] = std::vector<double>(96, 0.0003);
       out->calibration_name = QStringLiteral("trusted");
       out->clip = 0.07;
+      if (recomputed) {
+        out->run.emplace();
+        out->run->id = 1;
+        out->run->requests_done = out->run->requests_total = static_cast<std::int64_t>(rows.size());
+        out->run->environment.model_name = "demo";
+      }
     }
     return out;
   }
@@ -197,6 +205,7 @@ class FakeCase final : public views::CaseSource {
   int pages_asked = 0;
   int delay_ms = 0;
   bool fail_pages = false;
+  bool recomputed = true;
 
  private:
   void later(QObject* context, std::function<void()> answer) {
@@ -232,6 +241,76 @@ class FakeJobs final : public views::JobService {
   std::vector<views::RecomputeRequest> recomputed;
   std::vector<quint64> cancelled;
   int demos = 0;
+};
+
+/// Answers when told to, so that a test can look at a page that waits.
+class FakeAnalyses final : public views::AnalysisService {
+ public:
+  quint64 diagnose(QObject* context, std::int64_t provider_id,
+                   views::Reply<std::shared_ptr<const Diagnosis>> reply) override {
+    asked.push_back(provider_id);
+    return later(context, [this, provider_id, reply] {
+      if (fail) return reply(tl::unexpected(broken()));
+      reply(std::make_shared<const Diagnosis>(diagnosis(provider_id)));
+    });
+  }
+  void cancel(quint64 token) override {
+    if (waiting.erase(token)) cancelled.push_back(token);
+  }
+
+  static Diagnosis diagnosis(std::int64_t provider_id) {
+    Diagnosis out;
+    out.provider = "provider-" + std::to_string(provider_id);
+    out.tokens = 3910;
+    out.exact_match = 0.9486;
+    out.separation = 3;
+    const auto add = [&](ExplanationKind kind, double log_likelihood, std::vector<FittedParameter> parameters) {
+      Explanation e;
+      e.kind = kind;
+      e.log_likelihood = log_likelihood;
+      e.parameters_fitted = static_cast<int>(parameters.size());
+      e.parameters = std::move(parameters);
+      e.text = "What " + std::string(to_string(kind)) + " says.";
+      e.separates = "more tokens";
+      out.explanations.push_back(std::move(e));
+    };
+    add(ExplanationKind::logit_noise, -515.6, {{"sigma", 0.1404, 0.1307, 0.1509, {}}});
+    add(ExplanationKind::position_trend, -515.2,
+        {{"sigma", 0.13, 0.12, 0.14, {}}, {"slope_per_100_tokens", 0.05, 0.05, 0.13, {}}});
+    add(ExplanationKind::honest, -1700, {});
+    add(ExplanationKind::seed_rule, -9000, {{"rule", 0.3, 0.3, 0.3, "the seed of the next request"}});
+    out.not_separable = {{ExplanationKind::logit_noise, ExplanationKind::position_trend}};
+    return out;
+  }
+  static views::Problem broken() {
+    return {views::Problem::Severity::error, QStringLiteral("case"), QStringLiteral("disk gone"), {}};
+  }
+  void answer_all() {
+    for (auto& [token, task] : std::exchange(waiting, {}))
+      if (task.first) task.second();
+  }
+
+  std::vector<std::int64_t> asked;
+  std::vector<quint64> cancelled;
+  std::map<quint64, std::pair<QPointer<QObject>, std::function<void()>>> waiting;
+  bool hold = false;  ///< keep the answers until answer_all()
+  bool fail = false;
+
+ private:
+  quint64 later(QObject* context, std::function<void()> answer) {
+    const quint64 token = next_++;
+    waiting[token] = {context, std::move(answer)};
+    if (!hold)
+      QTimer::singleShot(0, this, [this, token] {
+        const auto found = waiting.find(token);
+        if (found == waiting.end()) return;
+        const auto task = found->second;
+        waiting.erase(found);
+        if (task.first) task.second();
+      });
+    return token;
+  }
+  quint64 next_ = 1;
 };
 
 }  // namespace difr::test

@@ -4,6 +4,8 @@
 
 #include "fake_case.h"
 #include "views/models/candidate_model.h"
+#include "views/models/explanation_model.h"
+#include "views/models/format.h"
 #include "views/models/job_model.h"
 #include "views/models/problem_model.h"
 #include "views/models/provider_model.h"
@@ -12,6 +14,7 @@
 
 using namespace difr;
 using namespace difr::views;
+using difr::test::FakeAnalyses;
 using difr::test::FakeCase;
 using difr::test::FakeJobs;
 
@@ -187,6 +190,34 @@ class TestModels : public QObject {
       model.set_position(detail, outside);
       QCOMPARE(model.rowCount(), 0);
     }
+  }
+
+  void explanations() {
+    ExplanationModel model;
+    const QAbstractItemModelTester tester(&model, fatal);
+    model.set_diagnosis(std::make_shared<const Diagnosis>(FakeAnalyses::diagnosis(1)));
+    QCOMPARE(model.rowCount(), 4);
+    const auto text = [&](int row, int column) { return model.index(row, column).data().toString(); };
+    QCOMPARE(text(0, ExplanationModel::standing), QStringLiteral("named first"));
+    QCOMPARE(text(1, ExplanationModel::standing), QStringLiteral("not separable from it"));
+    QCOMPARE(text(2, ExplanationModel::standing), QStringLiteral("explains less"));
+    // The one named first has fewer parameters and need not be the one with the highest likelihood.
+    QCOMPARE(text(0, ExplanationModel::behind), QStringLiteral("0.4"));
+    QCOMPARE(text(1, ExplanationModel::behind), QStringLiteral("0.0"));
+    QCOMPARE(text(2, ExplanationModel::parameters), dash());
+    QVERIFY(text(3, ExplanationModel::parameters).contains(QLatin1String("the seed of the next request")));
+    QVERIFY(text(0, ExplanationModel::parameters).contains(QLatin1String("95 %")));
+    QVERIFY(text(1, ExplanationModel::parameters).contains(QLatin1String("growth per 100 tokens")));
+    SortProxy sorted;
+    sorted.setSourceModel(&model);
+    sorted.sort(ExplanationModel::behind, Qt::DescendingOrder);
+    QCOMPARE(sorted.index(0, ExplanationModel::explanation).data().toString(), QStringLiteral("Other seeds"));
+    for (int kind = 0; kind <= static_cast<int>(ExplanationKind::other_model); ++kind)
+      for (int other = 0; other < kind; ++other)
+        QVERIFY(explanation_title(ExplanationKind(kind)) != explanation_title(ExplanationKind(other)));
+    model.set_diagnosis(nullptr);
+    QCOMPARE(model.rowCount(), 0);
+    QVERIFY(!model.at(0));
   }
 
   void problems() {

@@ -1,6 +1,7 @@
 // A tour of the window over fakes, by keyboard and mouse, and its end at awkward moments.
 #include <QAccessible>
 #include <QComboBox>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMimeData>
@@ -17,10 +18,12 @@
 #include "views/shell/command_palette.h"
 #include "views/shell/main_window.h"
 #include "views/theme/palette.h"
+#include "views/widgets/explanation_panel.h"
 #include "views/widgets/heat_text.h"
 
 using namespace difr;
 using namespace difr::views;
+using difr::test::FakeAnalyses;
 using difr::test::FakeCase;
 using difr::test::FakeJobs;
 
@@ -46,7 +49,8 @@ class TestTour : public QObject {
   void from_welcome_to_a_token_and_back() {
     FakeCase source(300);
     FakeJobs jobs;
-    MainWindow window(source, jobs, *settings_, standard_pages());
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
     window.show();
     QCOMPARE(window.navigation().current().page, page_id::welcome);
     auto* demo = window.findChild<QPushButton*>(QStringLiteral("open_demo"));
@@ -96,7 +100,8 @@ class TestTour : public QObject {
   void filters_requests_by_typing() {
     FakeCase source(300);
     FakeJobs jobs;
-    MainWindow window(source, jobs, *settings_, standard_pages());
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
     window.show();
     source.open({}, false);
     window.navigation().go({page_id::requests});
@@ -116,7 +121,8 @@ class TestTour : public QObject {
     QCOMPARE(match_score(QStringLiteral("xyz"), QStringLiteral("Recompute")), 0);
     FakeCase source(30);
     FakeJobs jobs;
-    MainWindow window(source, jobs, *settings_, standard_pages());
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
     window.show();
     source.open({}, false);
     auto* palette = window.findChild<CommandPalette*>();
@@ -132,10 +138,79 @@ class TestTour : public QObject {
     QCOMPARE(window.navigation().current().provider_id, 2);
   }
 
+  void diagnoses_the_failed_provider() {
+    FakeCase source(300);
+    FakeJobs jobs;
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
+    window.show();
+    source.open({}, false);
+    window.navigation().go({page_id::diagnosis});
+    QTableView* explanations = table(window, QStringLiteral("Explanations, best first"));
+    QVERIFY(explanations);
+    QTRY_COMPARE(explanations->model()->rowCount(), 4);
+    QCOMPARE(analyses.asked, std::vector<std::int64_t>{3});
+    auto* panel = window.findChild<ExplanationPanel*>();
+    const auto told = [&] {
+      QStringList all;
+      for (const QLabel* label : panel->findChildren<QLabel*>()) all << label->text();
+      return all.join(QLatin1Char('\n'));
+    };
+    QVERIFY(told().contains(QLatin1String("What logit-noise says.")));
+    QVERIFY(told().contains(QLatin1String("Noise that grows")));  // cannot be told from it
+    QTest::keyClick(explanations, Qt::Key_End, Qt::ControlModifier);
+    QVERIFY(told().contains(QLatin1String("the seed of the next request")));
+    // Seen once, a diagnosis is not computed again, until what it rests on has changed.
+    window.navigation().go({page_id::diagnosis, 1});
+    QTRY_COMPARE(analyses.asked.size(), std::size_t(2));
+    QTRY_COMPARE(window.page(page_id::diagnosis)->busy(), false);
+    window.navigation().go({page_id::diagnosis, 3});
+    source.reload();
+    QTest::qWait(20);
+    QCOMPARE(analyses.asked.size(), std::size_t(2));
+    source.fill(301);
+    source.reload();
+    QTRY_COMPARE(analyses.asked.size(), std::size_t(3));
+  }
+
+  void a_diagnosis_can_be_stopped() {
+    FakeCase source(30);
+    FakeJobs jobs;
+    FakeAnalyses analyses;
+    analyses.hold = true;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
+    window.show();
+    source.open({}, false);
+    window.navigation().go({page_id::diagnosis, 2});
+    QTRY_COMPARE(analyses.asked.size(), std::size_t(1));
+    QVERIFY(window.page(page_id::diagnosis)->busy());
+    emit analyses.progressed(1, 3, 12);
+    QTest::mouseClick(window.findChild<QPushButton*>(QStringLiteral("cancel_analysis")), Qt::LeftButton);
+    QCOMPARE(analyses.cancelled, std::vector<quint64>{1});
+    QVERIFY(!window.page(page_id::diagnosis)->busy());
+    analyses.fail = true;
+    auto* again = window.findChild<QPushButton*>(QStringLiteral("diagnose_again"));
+    QVERIFY(again->isVisible());
+    QTest::mouseClick(again, Qt::LeftButton);
+    analyses.answer_all();
+    QCOMPARE(window.problems().rowCount(), 1);
+    QVERIFY(again->isVisible());
+    // Another case: the question about the old one is withdrawn.
+    QTest::mouseClick(again, Qt::LeftButton);
+    source.close();
+    QCOMPARE(analyses.cancelled.size(), std::size_t(2));
+    source.recomputed = false;
+    source.open({}, false);
+    window.navigation().go({page_id::diagnosis, 2});
+    QTest::qWait(20);
+    QCOMPARE(analyses.asked.size(), std::size_t(3));  // nothing to diagnose before a recomputation
+  }
+
   void jobs_can_be_cancelled() {
     FakeCase source(30);
     FakeJobs jobs;
-    MainWindow window(source, jobs, *settings_, standard_pages());
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
     window.show();
     source.open({}, false);
     JobInfo job;
@@ -147,7 +222,7 @@ class TestTour : public QObject {
     jobs.add(job);
     window.activateWindow();
     QVERIFY(QTest::qWaitForWindowActive(&window));
-    QTest::keyClick(&window, Qt::Key_4, Qt::ControlModifier);
+    QTest::keyClick(&window, Qt::Key_9, Qt::ControlModifier);
     QCOMPARE(window.navigation().current().page, page_id::jobs);
     for (int i = 0; i < 50; ++i) jobs.advance(5, i);
     for (auto* button : window.findChildren<QPushButton*>())
@@ -158,7 +233,8 @@ class TestTour : public QObject {
   void problems_go_to_one_list() {
     FakeCase source(0);
     FakeJobs jobs;
-    MainWindow window(source, jobs, *settings_, standard_pages());
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
     window.show();
     window.open_paths({QStringLiteral("/cases/broken.difr"), QStringLiteral("/logs/x.json")});
     QCOMPARE(window.problems().rowCount(), 1);
@@ -172,7 +248,8 @@ class TestTour : public QObject {
   void dropped_files_are_taken() {
     FakeCase source(3);
     FakeJobs jobs;
-    MainWindow window(source, jobs, *settings_, standard_pages());
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
     window.show();
     QMimeData data;
     data.setUrls(
@@ -187,16 +264,17 @@ class TestTour : public QObject {
 
   void session_comes_back() {
     FakeJobs jobs;
+    FakeAnalyses analyses;
     {
       FakeCase source(30);
-      MainWindow window(source, jobs, *settings_, standard_pages());
+      MainWindow window(source, jobs, analyses, *settings_, standard_pages());
       window.show();
       source.open({}, false);
       window.navigation().go({page_id::request, 1, 9, 3});
       window.close();
     }
     FakeCase source(30);
-    MainWindow window(source, jobs, *settings_, standard_pages());
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
     QVERIFY(window.restore_session());
     QCOMPARE(window.navigation().current(), (Location{page_id::request, 1, 9, 3}));
     auto* text = window.findChild<HeatText*>();
@@ -204,12 +282,14 @@ class TestTour : public QObject {
   }
 
   void closes_during_every_load() {
-    for (const QString& page : {page_id::overview, page_id::requests, page_id::request, page_id::jobs}) {
+    for (const PageSpec& spec : standard_pages()) {
+      const QString page = spec.id;
       FakeJobs jobs;
+      FakeAnalyses analyses;
       FakeCase source(5000);
       source.delay_ms = 3;
       {
-        MainWindow window(source, jobs, *settings_, standard_pages());
+        MainWindow window(source, jobs, analyses, *settings_, standard_pages());
         window.show();
         source.open({}, false);
         window.navigation().go({page, 1, 5, -1});
@@ -221,9 +301,10 @@ class TestTour : public QObject {
 
   void theme_changes_live() {
     FakeJobs jobs;
+    FakeAnalyses analyses;
     FakeCase source(30);
     QApplication::setPalette(house_palette(false));
-    MainWindow window(source, jobs, *settings_, standard_pages());
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
     window.show();
     source.open({}, false);
     window.navigation().go({page_id::request, 1, 5, -1});
@@ -236,8 +317,9 @@ class TestTour : public QObject {
 
   void everything_has_a_name() {
     FakeJobs jobs;
+    FakeAnalyses analyses;
     FakeCase source(30);
-    MainWindow window(source, jobs, *settings_, standard_pages());
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
     window.show();
     source.open({}, false);
     for (const PageSpec& spec : standard_pages()) window.navigation().go({spec.id, 1, 5, -1});

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "views/data/analysis_service.h"
 #include "views/data/case_source.h"
 #include "views/data/job_service.h"
 #include "views/data/navigation.h"
@@ -17,6 +18,7 @@ namespace difr::views {
 struct PageContext {
   CaseSource* cases = nullptr;
   JobService* jobs = nullptr;
+  AnalysisService* analyses = nullptr;
   Navigation* navigation = nullptr;
   std::function<void(const Problem&)> report;  ///< adds to the error list
   std::function<void()> recompute;             ///< opens the recompute panel
@@ -32,6 +34,8 @@ class Page : public QWidget {
   virtual void arrive(const Location& location) = 0;
   /// The case was opened, closed or changed: load again what is shown.
   virtual void refresh() = 0;
+  /// Still computing what it will show.
+  [[nodiscard]] virtual bool busy() const { return false; }
 
  protected:
   [[nodiscard]] const PageContext& context() const { return context_; }
@@ -58,6 +62,7 @@ inline const QString welcome = QStringLiteral("welcome");
 inline const QString overview = QStringLiteral("overview");
 inline const QString requests = QStringLiteral("requests");
 inline const QString request = QStringLiteral("request");
+inline const QString diagnosis = QStringLiteral("diagnosis");
 inline const QString jobs = QStringLiteral("jobs");
 }  // namespace page_id
 

@@ -1,5 +1,6 @@
 #include <QCoreApplication>
 
+#include "views/pages/diagnosis_page.h"
 #include "views/pages/jobs_page.h"
 #include "views/pages/overview_page.h"
 #include "views/pages/page.h"
@@ -23,7 +24,8 @@ PageRegistry standard_pages() {
       spec<OverviewPage>(page_id::overview, tr("Overview"), QStringLiteral("overview"), Qt::CTRL | Qt::Key_1),
       spec<RequestsPage>(page_id::requests, tr("Requests"), QStringLiteral("requests"), Qt::CTRL | Qt::Key_2),
       spec<RequestPage>(page_id::request, tr("Request"), QStringLiteral("request"), Qt::CTRL | Qt::Key_3),
-      spec<JobsPage>(page_id::jobs, tr("Jobs"), QStringLiteral("jobs"), Qt::CTRL | Qt::Key_4),
+      spec<DiagnosisPage>(page_id::diagnosis, tr("Diagnosis"), QStringLiteral("diagnosis"), Qt::CTRL | Qt::Key_4),
+      spec<JobsPage>(page_id::jobs, tr("Jobs"), QStringLiteral("jobs"), Qt::CTRL | Qt::Key_9),
   };
 }
 

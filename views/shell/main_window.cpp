@@ -21,11 +21,12 @@ constexpr int layout_version = 1;
 constexpr qsizetype recent_limit = 10;
 }  // namespace
 
-MainWindow::MainWindow(CaseSource& cases, JobService& jobs, QSettings& settings, const PageRegistry& pages,
-                       QWidget* parent)
+MainWindow::MainWindow(CaseSource& cases, JobService& jobs, AnalysisService& analyses, QSettings& settings,
+                       const PageRegistry& pages, QWidget* parent)
     : QMainWindow(parent),
       cases_(cases),
       jobs_(jobs),
+      analyses_(analyses),
       settings_(settings),
       pages_(pages),
       problems_(new ProblemModel(this)) {
@@ -81,6 +82,7 @@ MainWindow::~MainWindow() = default;
 PageContext MainWindow::page_context() {
   return {&cases_,
           &jobs_,
+          &analyses_,
           &navigation_,
           [this](const Problem& problem) { report(problem); },
           [this] { choose_recompute(); },

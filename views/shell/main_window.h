@@ -27,8 +27,8 @@ class MainWindow final : public QMainWindow {
   Q_OBJECT
  public:
   /// All arguments outlive the window. `settings` remembers layout, recent cases and the last place.
-  MainWindow(CaseSource& cases, JobService& jobs, QSettings& settings, const PageRegistry& pages,
-             QWidget* parent = nullptr);
+  MainWindow(CaseSource& cases, JobService& jobs, AnalysisService& analyses, QSettings& settings,
+             const PageRegistry& pages, QWidget* parent = nullptr);
   ~MainWindow() override;
 
   /// A case opens; anything else is imported into the current case, as calibration when asked.
@@ -73,6 +73,7 @@ class MainWindow final : public QMainWindow {
 
   CaseSource& cases_;
   JobService& jobs_;
+  AnalysisService& analyses_;
   QSettings& settings_;
   const PageRegistry pages_;
   Navigation navigation_;

@@ -298,18 +298,19 @@ void MainWindow::show_palette() {
     commands.push_back({tr("Open %1").arg(QFileInfo(path).completeBaseName()), QFileInfo(path).path(),
                         icon(QStringLiteral("open")), [this, path] { cases_.open(path, false); }});
   if (!cases_.is_open()) return palette_->open(std::move(commands));
-  cases_.load_overview(this,
-                       [this, commands](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) mutable {
-                         if (reply)
-                           for (const ProviderRow& provider : (*reply)->providers)
-                             commands.push_back({tr("Requests of %1").arg(QString::fromStdString(provider.config.name)),
-                                                 {},
-                                                 icon(QStringLiteral("requests")),
-                                                 [this, id = provider.id] {
-                                                   navigation_.go({page_id::requests, id});
-                                                 }});
-                         palette_->open(std::move(commands));
-                       });
+  cases_.load_overview(
+      this, [this, commands](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) mutable {
+        const auto place = [&](const QString& title, const QString& page, std::int64_t id) {
+          commands.push_back({title, {}, icon(page), [this, page, id] { navigation_.go({page, id}); }});
+        };
+        if (reply)
+          for (const ProviderRow& provider : (*reply)->providers) {
+            const QString name = QString::fromStdString(provider.config.name);
+            place(tr("Requests of %1").arg(name), page_id::requests, provider.id);
+            place(tr("Diagnosis of %1").arg(name), page_id::diagnosis, provider.id);
+          }
+        palette_->open(std::move(commands));
+      });
 }
 
 void MainWindow::show_shortcuts() {
@@ -337,7 +338,8 @@ void MainWindow::show_shortcuts() {
   add(QKeySequence(QKeySequence::Copy).toString(QKeySequence::NativeText), tr("Copy table rows with headers"));
   add(tr("Enter"), tr("Open the chosen row"));
   add(tr("Arrows, Home, End"), tr("Move from token to token in text and chart"));
-  add(QKeySequence(Qt::CTRL | Qt::Key_Period).toString(QKeySequence::NativeText), tr("Cancel the chosen job"));
+  add(QKeySequence(Qt::CTRL | Qt::Key_Period).toString(QKeySequence::NativeText),
+      tr("Cancel the chosen job or the running analysis"));
   column->addLayout(grid);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
   connect(buttons, &QDialogButtonBox::rejected, sheet, &QDialog::reject);
