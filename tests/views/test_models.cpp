@@ -10,6 +10,7 @@
 #include "views/models/problem_model.h"
 #include "views/models/provider_model.h"
 #include "views/models/request_model.h"
+#include "views/models/sampler_model.h"
 #include "views/models/sort_proxy.h"
 
 using namespace difr;
@@ -218,6 +219,36 @@ class TestModels : public QObject {
     model.set_diagnosis(nullptr);
     QCOMPARE(model.rowCount(), 0);
     QVERIFY(!model.at(0));
+  }
+
+  void samplers() {
+    FakeCase source(30);
+    SamplerModel model;
+    const QAbstractItemModelTester tester(&model, fatal);
+    QCOMPARE(model.rowCount(), int(sampler_profiles().size()));
+    for (int row = 0; row < model.rowCount(); ++row) {
+      QVERIFY(!model.index(row, SamplerModel::title).data().toString().isEmpty());
+      QVERIFY(!model.index(row, SamplerModel::verification).data(Qt::DecorationRole).isNull());
+      QCOMPARE(model.index(row, SamplerModel::missing).data().toString() == dash(), reproducible(*model.at(row)));
+    }
+    QVERIFY(!model.at(model.rowCount()));
+    model.set_overview(source.overview());
+    SamplerFilter filter;
+    const QAbstractItemModelTester watch(&filter, fatal);
+    filter.setSourceModel(&model);
+    filter.sort(SamplerModel::in_case, Qt::AscendingOrder);
+    QCOMPARE(filter.index(0, SamplerModel::profile).data().toString(), QStringLiteral("vllm-cpu-splitmix64"));
+    QCOMPARE(filter.index(0, SamplerModel::in_case).data().toString(), QStringLiteral("4 providers"));
+    filter.set_filter(QStringLiteral("murmur SGLang"), false);  // both words, in any order
+    QCOMPARE(filter.rowCount(), 2);
+    filter.set_filter(QStringLiteral("tensorrt"), false);
+    QCOMPARE(filter.rowCount(), 1);
+    filter.set_filter(QStringLiteral("tensorrt"), true);
+    QCOMPARE(filter.rowCount(), 0);
+    filter.set_filter(QStringLiteral("provider-2"), true);
+    QCOMPARE(filter.rowCount(), 1);
+    model.set_overview(nullptr);
+    QCOMPARE(filter.rowCount(), 0);
   }
 
   void problems() {

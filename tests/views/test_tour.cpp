@@ -19,6 +19,7 @@
 #include "views/shell/main_window.h"
 #include "views/theme/palette.h"
 #include "views/widgets/explanation_panel.h"
+#include "views/widgets/fact_panel.h"
 #include "views/widgets/heat_text.h"
 
 using namespace difr;
@@ -204,6 +205,33 @@ class TestTour : public QObject {
     window.navigation().go({page_id::diagnosis, 2});
     QTest::qWait(20);
     QCOMPARE(analyses.asked.size(), std::size_t(3));  // nothing to diagnose before a recomputation
+  }
+
+  void samplers_need_no_case() {
+    FakeCase source(30);
+    FakeJobs jobs;
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
+    window.show();
+    window.activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(&window));
+    QTest::keyClick(&window, Qt::Key_7, Qt::ControlModifier);
+    QCOMPARE(window.navigation().current().page, page_id::samplers);
+    QTableView* samplers = table(window, QStringLiteral("Samplers"));
+    QVERIFY(samplers->model()->rowCount() > 20);
+    auto* page = window.page(page_id::samplers);
+    auto* words = page->findChild<QLineEdit*>();
+    QTest::keyClicks(words, QStringLiteral("tensorrt"));
+    QCOMPARE(samplers->model()->rowCount(), 1);
+    QTest::keyClick(words, Qt::Key_Return);
+    samplers->selectRow(0);
+    QStringList facts;
+    for (const QLabel* label : page->findChild<FactPanel*>()->findChildren<QLabel*>()) facts << label->text();
+    QVERIFY(facts.join(QLatin1Char(' ')).contains(QLatin1String("batch slot")));  // what would be needed
+    words->setText(QStringLiteral("no such engine"));
+    for (auto* button : page->findChildren<QPushButton*>())
+      if (button->text() == QLatin1String("Clear the filter")) QTest::mouseClick(button, Qt::LeftButton);
+    QVERIFY(samplers->model()->rowCount() > 20);
   }
 
   void jobs_can_be_cancelled() {

@@ -5,7 +5,7 @@
 
 namespace difr::views {
 
-class SortProxy final : public QSortFilterProxyModel {
+class SortProxy : public QSortFilterProxyModel {
   Q_OBJECT
  public:
   explicit SortProxy(QObject* parent = nullptr);

@@ -6,6 +6,7 @@
 #include "views/pages/page.h"
 #include "views/pages/request_page.h"
 #include "views/pages/requests_page.h"
+#include "views/pages/samplers_page.h"
 
 namespace difr::views {
 namespace {
@@ -25,6 +26,7 @@ PageRegistry standard_pages() {
       spec<RequestsPage>(page_id::requests, tr("Requests"), QStringLiteral("requests"), Qt::CTRL | Qt::Key_2),
       spec<RequestPage>(page_id::request, tr("Request"), QStringLiteral("request"), Qt::CTRL | Qt::Key_3),
       spec<DiagnosisPage>(page_id::diagnosis, tr("Diagnosis"), QStringLiteral("diagnosis"), Qt::CTRL | Qt::Key_4),
+      spec<SamplersPage>(page_id::samplers, tr("Samplers"), QStringLiteral("samplers"), Qt::CTRL | Qt::Key_7),
       spec<JobsPage>(page_id::jobs, tr("Jobs"), QStringLiteral("jobs"), Qt::CTRL | Qt::Key_9),
   };
 }

@@ -128,12 +128,12 @@ void MainWindow::make_actions() {
       Location to{id};
       const Location& now = navigation_.current();
       // The page list keeps the thread: from a request back to its provider's requests, and so on.
-      if (id != page_id::overview && id != page_id::jobs) to.provider_id = now.provider_id;
+      if (id != page_id::overview && id != page_id::jobs && id != page_id::samplers) to.provider_id = now.provider_id;
       if (id == page_id::request) to.request_id = now.request_id;
       navigation_.go(to);
     });
     page_actions_[spec.id] = action;
-    if (spec.id != page_id::jobs) case_actions_.push_back(action);
+    if (spec.id != page_id::jobs && spec.id != page_id::samplers) case_actions_.push_back(action);
     go->addAction(action);
   }
 

@@ -75,8 +75,9 @@ void ExplanationPanel::show_explanation(const Diagnosis* diagnosis, const Explan
     const auto [name, value] = parameter_text(parameter);
     line(name, value);
   }
-  line(tr("Behind the best"),
-       tr("%1 nats over %2 tokens").arg(format_nats(nats_behind(*diagnosis, *explanation))).arg(diagnosis->tokens));
+  line(tr("Behind the best"), tr("%1 nats over %2 tokens")
+                                  .arg(format_nats(nats_behind(*diagnosis, *explanation)),
+                                       format_count(static_cast<qint64>(diagnosis->tokens))));
   QStringList alike;
   for (const ExplanationKind kind : inseparable_from(*diagnosis, explanation->kind)) alike << explanation_title(kind);
   alike_->setText(alike.isEmpty()
