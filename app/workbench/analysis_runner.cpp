@@ -44,6 +44,18 @@ quint64 AnalysisRunner::diagnose(QObject* context, std::int64_t provider_id,
       std::move(reply));
 }
 
+quint64 AnalysisRunner::study_calibration(QObject* context, std::int64_t provider_id,
+                                          views::Reply<std::shared_ptr<const CalibrationStudy>> reply) {
+  using Result = std::shared_ptr<const CalibrationStudy>;
+  return ask<Result>(
+      context,
+      [provider_id](const CaseFile& file, std::stop_token stop, JobProgress&) -> Result {
+        return std::make_shared<const CalibrationStudy>(
+            difr::study_calibration(file, provider_id, stored_decision_options(file), stop));
+      },
+      std::move(reply));
+}
+
 quint64 AnalysisRunner::queue(QObject* context, Task task) {
   task.token = next_token_++;
   task.case_path = cases_.path();

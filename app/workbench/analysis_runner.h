@@ -21,6 +21,8 @@ class AnalysisRunner final : public views::AnalysisService {
 
   quint64 diagnose(QObject* context, std::int64_t provider_id,
                    views::Reply<std::shared_ptr<const Diagnosis>> reply) override;
+  quint64 study_calibration(QObject* context, std::int64_t provider_id,
+                            views::Reply<std::shared_ptr<const CalibrationStudy>> reply) override;
   void cancel(quint64 token) override;
 
  private:

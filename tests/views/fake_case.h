@@ -254,6 +254,14 @@ class FakeAnalyses final : public views::AnalysisService {
       reply(std::make_shared<const Diagnosis>(diagnosis(provider_id)));
     });
   }
+  quint64 study_calibration(QObject* context, std::int64_t provider_id,
+                            views::Reply<std::shared_ptr<const CalibrationStudy>> reply) override {
+    asked.push_back(provider_id);
+    return later(context, [this, provider_id, reply] {
+      if (fail) return reply(tl::unexpected(broken()));
+      reply(std::make_shared<const CalibrationStudy>(study(provider_id)));
+    });
+  }
   void cancel(quint64 token) override {
     if (waiting.erase(token)) cancelled.push_back(token);
   }
@@ -280,6 +288,46 @@ class FakeAnalyses final : public views::AnalysisService {
     add(ExplanationKind::honest, -1700, {});
     add(ExplanationKind::seed_rule, -9000, {{"rule", 0.3, 0.3, 0.3, "the seed of the next request"}});
     out.not_separable = {{ExplanationKind::logit_noise, ExplanationKind::position_trend}};
+    return out;
+  }
+  static CalibrationStudy study(std::int64_t provider_id) {
+    CalibrationStudy out;
+    out.facts.name = "trusted";
+    out.facts.requests = 96;
+    out.facts.tokens = 11228;
+    out.facts.clip = 0.07;
+    out.facts.studied = true;
+    for (int i = 0; i < 96; ++i) out.request_scores.push_back(0.0001 * i);
+    for (const double alpha : {0.1, 0.05, 0.01})
+      out.promises.push_back({alpha, upper_tolerance_limit(out.request_scores, alpha, 0.05)});
+    out.environments.push_back(out.facts);
+    EnvironmentFacts other = out.facts;
+    other.studied = false;
+    other.name = "another GPU";
+    other.drift = DriftCheck{0.001, 0.002, 0.02};
+    out.environments.push_back(other);
+    out.mixture_threshold = 0.003;
+    PowerStudy power;
+    power.provider_id = provider_id;
+    power.provider = "provider-" + std::to_string(provider_id);
+    power.statistic = provider_id == 2 ? kStandardisedMargin : kClippedMargin;
+    power.request_scores = {0.001, 0.02, 0.03};
+    power.roc = roc_curve(out.request_scores, power.request_scores);
+    power.roc_auc = auc(power.roc);
+    if (provider_id == 2) {
+      power.refused = "it declares another sampling";
+    } else {
+      for (const std::size_t tokens : {1U, 10U, 100U, 1000U}) {
+        PowerPoint point;
+        point.tokens = tokens;
+        point.auc = 0.5 + 0.1 * static_cast<double>(power.margin.size());
+        point.auc_band = {point.auc - 0.05, point.auc + 0.05};
+        point.tpr_1 = 0.2 * static_cast<double>(power.margin.size());
+        power.margin.push_back(point);
+      }
+      power.gap = power.margin;
+    }
+    out.power = power;
     return out;
   }
   static views::Problem broken() {

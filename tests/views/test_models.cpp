@@ -4,10 +4,12 @@
 
 #include "fake_case.h"
 #include "views/models/candidate_model.h"
+#include "views/models/environment_model.h"
 #include "views/models/explanation_model.h"
 #include "views/models/format.h"
 #include "views/models/job_model.h"
 #include "views/models/problem_model.h"
+#include "views/models/promise_model.h"
 #include "views/models/provider_model.h"
 #include "views/models/request_model.h"
 #include "views/models/sampler_model.h"
@@ -219,6 +221,33 @@ class TestModels : public QObject {
     model.set_diagnosis(nullptr);
     QCOMPARE(model.rowCount(), 0);
     QVERIFY(!model.at(0));
+  }
+
+  void promises_and_environments() {
+    const auto study = std::make_shared<const CalibrationStudy>(FakeAnalyses::study(1));
+    PromiseModel promises;
+    const QAbstractItemModelTester tester(&promises, fatal);
+    promises.set_study(study);
+    QCOMPARE(promises.rowCount(), 3);
+    // 96 requests: ln 0.05 / ln 0.95 = 58.4 are enough for 5 %, ln 0.05 / ln 0.99 = 298.1 for 1 % they are not.
+    QCOMPARE(promises.index(1, PromiseModel::needed).data().toString(), QStringLiteral("59"));
+    QCOMPARE(promises.index(2, PromiseModel::needed).data().toString(), QStringLiteral("299"));
+    QVERIFY(promises.index(1, PromiseModel::supported).data().toString().startsWith(QLatin1String("yes")));
+    QCOMPARE(promises.index(2, PromiseModel::supported).data().toString(), QStringLiteral("no: 203 more are needed"));
+    QCOMPARE(promises.index(2, PromiseModel::limit).data().toString(), dash());
+    EnvironmentModel environments;
+    const QAbstractItemModelTester watch(&environments, fatal);
+    environments.set_study(study);
+    QCOMPARE(environments.rowCount(), 2);
+    QCOMPARE(environments.index(0, EnvironmentModel::drift).data().toString(), QStringLiteral("in use"));
+    QCOMPARE(environments.index(1, EnvironmentModel::drift).data().toString(), QStringLiteral("0.020"));
+    SortProxy sorted;
+    sorted.setSourceModel(&environments);
+    sorted.sort(EnvironmentModel::drift, Qt::AscendingOrder);
+    QCOMPARE(sorted.index(0, EnvironmentModel::name).data().toString(), QStringLiteral("another GPU"));
+    promises.set_study(nullptr);
+    environments.set_study(nullptr);
+    QCOMPARE(promises.rowCount() + environments.rowCount(), 0);
   }
 
   void samplers() {

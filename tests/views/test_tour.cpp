@@ -13,6 +13,7 @@
 
 #include "fake_case.h"
 #include "views/charts/margin_chart.h"
+#include "views/charts/power_chart.h"
 #include "views/models/problem_model.h"
 #include "views/models/request_model.h"
 #include "views/shell/command_palette.h"
@@ -190,7 +191,7 @@ class TestTour : public QObject {
     QCOMPARE(analyses.cancelled, std::vector<quint64>{1});
     QVERIFY(!window.page(page_id::diagnosis)->busy());
     analyses.fail = true;
-    auto* again = window.findChild<QPushButton*>(QStringLiteral("diagnose_again"));
+    auto* again = window.findChild<QPushButton*>(QStringLiteral("diagnosis_again"));
     QVERIFY(again->isVisible());
     QTest::mouseClick(again, Qt::LeftButton);
     analyses.answer_all();
@@ -205,6 +206,41 @@ class TestTour : public QObject {
     window.navigation().go({page_id::diagnosis, 2});
     QTest::qWait(20);
     QCOMPARE(analyses.asked.size(), std::size_t(3));  // nothing to diagnose before a recomputation
+  }
+
+  void calibration_says_what_it_can_promise() {
+    FakeCase source(300);
+    FakeJobs jobs;
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
+    window.show();
+    source.open({}, false);
+    window.navigation().go({page_id::calibration, 1});
+    QTableView* promises = table(window, QStringLiteral("False-alarm promises"));
+    QTRY_COMPARE(promises->model()->rowCount(), 3);
+    QCOMPARE(promises->currentIndex().row(), 1);  // the strongest promise that is supported
+    auto* page = window.page(page_id::calibration);
+    const auto told = [&] {
+      QStringList all;
+      for (const QLabel* label : page->findChildren<QLabel*>())
+        if (label->isVisible()) all << label->text();
+      return all.join(QLatin1Char('\n'));
+    };
+    QVERIFY(told().contains(QLatin1String("96 trusted requests support at best 3.07 %")));
+    QVERIFY(told().contains(QLatin1String("A promise of 1 % needs 299.")));
+    auto* power = page->findChild<PowerChart*>();
+    for (auto* box : page->findChildren<QComboBox*>())
+      if (box->accessibleName() == QLatin1String("Measure of power"))
+        for (int i = 0; i < box->count(); ++i) {
+          box->setCurrentIndex(i);
+          QVERIFY(power->chart()->series().size() >= 2);
+        }
+    // Another sampling: no pools, and the reason instead.
+    window.navigation().go({page_id::calibration, 2});
+    QTRY_COMPARE(analyses.asked.size(), std::size_t(2));
+    QTRY_COMPARE(page->busy(), false);
+    power->set_measure(PowerMeasure::detection);
+    QVERIFY(power->chart()->series().isEmpty());
   }
 
   void samplers_need_no_case() {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/diagnosis/diagnose.h"
+#include "core/verdict/calibration_study.h"
 #include "views/data/case_source.h"
 
 namespace difr::views {
@@ -19,6 +20,9 @@ class AnalysisService : public QObject {
 
   virtual quint64 diagnose(QObject* context, std::int64_t provider_id,
                            Reply<std::shared_ptr<const Diagnosis>> reply) = 0;
+  /// The newest calibration, compared with a provider.
+  virtual quint64 study_calibration(QObject* context, std::int64_t provider_id,
+                                    Reply<std::shared_ptr<const CalibrationStudy>> reply) = 0;
   /// Unknown and finished tokens are ignored.
   virtual void cancel(quint64 token) = 0;
 

@@ -1,11 +1,7 @@
 #include "views/pages/diagnosis_page.h"
 
-#include <QComboBox>
-#include <QHBoxLayout>
 #include <QLabel>
-#include <QPushButton>
 #include <QSplitter>
-#include <QStackedLayout>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -15,71 +11,17 @@
 #include "views/widgets/empty_state.h"
 #include "views/widgets/explanation_panel.h"
 #include "views/widgets/table_view.h"
-#include "views/widgets/work_state.h"
 
 namespace difr::views {
-namespace {
 
-/// Diagnoses rest on the run's evidence and on the calibration's noise; another of either makes them stale.
-bool same_basis(const CaseOverview& a, const CaseOverview& b) {
-  const auto run = [](const CaseOverview& o) {
-    return o.run ? std::pair(o.run->id, o.run->requests_done) : std::pair(std::int64_t{0}, std::int64_t{0});
-  };
-  return run(a) == run(b) && a.noise_sigma == b.noise_sigma;
+DiagnosisPage::DiagnosisPage(const PageContext& page_context, QWidget* parent)
+    : AnalysisPage(page_context,
+                   {page_id::diagnosis, tr("Diagnosis"), QStringLiteral("diagnosis"), tr("explanations judged"),
+                    tr("Diagnose again")},
+                   parent) {
+  QWidget* content = make_content();
+  set_content(content, table_);
 }
-
-}  // namespace
-
-DiagnosisPage::DiagnosisPage(const PageContext& page_context, QWidget* parent) : Page(page_context, parent) {
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 16, 20, 16);
-  column->setSpacing(6);
-  auto* head = new QHBoxLayout;
-  head->setSpacing(10);
-  head->addWidget(make_label(tr("Diagnosis"), TextStyle::title));
-  head->addStretch();
-  provider_ = new QComboBox;
-  provider_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  provider_->setMinimumWidth(fontMetrics().averageCharWidth() * 26);
-  provider_->setAccessibleName(tr("Provider to diagnose"));
-  auto* label = make_label(tr("&Provider"), TextStyle::body);
-  label->setBuddy(provider_);
-  set_muted(label);
-  head->addWidget(label);
-  head->addWidget(provider_);
-  column->addLayout(head);
-
-  auto* body = new QWidget;
-  stack_ = new QStackedLayout(body);
-  stack_->addWidget(new QWidget);
-  missing_ = new EmptyState(QStringLiteral("diagnosis"));
-  missing_->add_button(tr("Recompute…"), context().recompute);
-  stack_->addWidget(missing_);
-  work_ = new WorkState;
-  stack_->addWidget(work_);
-  stopped_ = new EmptyState(QStringLiteral("cancel"));
-  stopped_->add_button(tr("Diagnose again"), [this] { begin(); })->setObjectName(QStringLiteral("diagnose_again"));
-  stack_->addWidget(stopped_);
-  stack_->addWidget(make_content());
-  column->addWidget(body, 1);
-
-  connect(provider_, &QComboBox::activated, this, [this] {
-    choose(provider_->currentData().toLongLong());
-    context().navigation->refine({page_id::diagnosis, provider_id_, 0, -1});
-  });
-  connect(work_, &WorkState::cancelled, this, [this] {
-    stop();
-    stopped_->set_text(tr("The diagnosis was stopped"),
-                       tr("Nothing is kept of it. It can be started again at any time."));
-    set_state(State::stopped);
-  });
-  connect(context().analyses, &AnalysisService::progressed, this, [this](quint64 token, qint64 done, qint64 total) {
-    if (token == token_) work_->set_progress(done, total, tr("explanations judged"));
-  });
-  refresh();
-}
-
-DiagnosisPage::~DiagnosisPage() = default;
 
 QWidget* DiagnosisPage::make_content() {
   auto* content = new QWidget;
@@ -128,107 +70,53 @@ QWidget* DiagnosisPage::make_content() {
   return content;
 }
 
-void DiagnosisPage::arrive(const Location& location) {
-  if (location.provider_id != 0 && location.provider_id != provider_id_) {
-    provider_id_ = location.provider_id;
-    if (overview_) choose(provider_id_);
-  }
-  // Work starts when the page is looked at, not when a case happens to be opened elsewhere.
-  if (overview_ && !diagnosis_ && token_ == 0) choose(provider_id_);
-  (stack_->currentIndex() == static_cast<int>(State::shown) ? static_cast<QWidget*>(table_) : provider_)
-      ->setFocus(Qt::OtherFocusReason);
+std::optional<AnalysisPage::Missing> DiagnosisPage::missing(const CaseOverview& overview) const {
+  if (overview.run && overview.run->requests_done > 0) return std::nullopt;
+  return Missing{tr("Nothing to diagnose yet"), tr("Explanations are fitted to a trusted recomputation of the logs. "
+                                                   "Recompute the case on the declared model first.")};
 }
 
-void DiagnosisPage::refresh() {
-  if (!context().cases->is_open()) {
-    stop();
-    known_.clear();
-    overview_.reset();
-    diagnosis_.reset();
-    provider_->clear();
-    return set_state(State::blank);
-  }
-  context().cases->load_overview(this, [this](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) {
-    if (reply)
-      take_overview(*reply);
-    else
-      context().report(reply.error());
-  });
-}
-
-void DiagnosisPage::take_overview(std::shared_ptr<const CaseOverview> overview) {
-  const bool stale = !overview_ || !same_basis(*overview_, *overview);
-  overview_ = std::move(overview);
-  provider_->clear();
-  for (const ProviderRow& row : overview_->providers) {
-    const QString name = QString::fromStdString(row.config.name);
-    provider_->addItem(row.role == ProviderRole::calibration ? tr("%1 (trusted)").arg(name) : name,
-                       QVariant::fromValue<qlonglong>(row.id));
-  }
-  const auto known = [this](std::int64_t id) {
-    return std::ranges::find(overview_->providers, id, &ProviderRow::id) != overview_->providers.end();
+/// Diagnoses rest on the run's evidence and on the calibration's noise; another of either makes them stale.
+bool DiagnosisPage::same_basis(const CaseOverview& before, const CaseOverview& now) const {
+  const auto run = [](const CaseOverview& o) {
+    return o.run ? std::pair(o.run->id, o.run->requests_done) : std::pair(std::int64_t{0}, std::int64_t{0});
   };
-  if (!known(provider_id_)) {
-    // A failed provider is the one with something to explain.
-    const auto failed = std::ranges::find(overview_->decisions, Outcome::fail, &ProviderDecision::verdict);
-    provider_id_ = failed != overview_->decisions.end() ? failed->provider_id
-                   : overview_->providers.empty()       ? 0
-                                                        : overview_->providers.front().id;
-  }
-  provider_->setCurrentIndex(provider_->findData(QVariant::fromValue<qlonglong>(provider_id_)));
-  provider_->setEnabled(provider_->count() > 0);
-  if (!stale) return;
-  stop();
-  known_.clear();
-  diagnosis_.reset();
-  set_state(State::blank);
-  if (isVisible()) choose(provider_id_);
+  return run(before) == run(now) && before.noise_sigma == now.noise_sigma;
 }
 
-void DiagnosisPage::choose(std::int64_t provider_id) {
-  stop();
-  provider_id_ = provider_id;
-  diagnosis_.reset();
-  provider_->setCurrentIndex(provider_->findData(QVariant::fromValue<qlonglong>(provider_id)));
-  if (!overview_->run || overview_->run->requests_done == 0) {
-    missing_->set_text(tr("Nothing to diagnose yet"),
-                       tr("Explanations are fitted to a trusted recomputation of the logs. Recompute the case on the "
-                          "declared model first."));
-    return set_state(State::missing);
-  }
-  if (const auto found = known_.find(provider_id); found != known_.end()) return show_diagnosis(found->second);
-  if (provider_id != 0) begin();
+bool DiagnosisPage::show_known(std::int64_t provider_id) {
+  const auto found = known_.find(provider_id);
+  if (found == known_.end()) return false;
+  diagnosis_ = found->second;
+  show_diagnosis();
+  return true;
 }
 
-void DiagnosisPage::begin() {
-  stop();
-  work_->begin(tr("Diagnosing %1").arg(provider_->currentText()),
-               tr("Competing explanations are fitted to one half of the requests and judged on the other."));
-  set_state(State::working);
-  token_ = context().analyses->diagnose(
-      this, provider_id_, [this, id = provider_id_](tl::expected<std::shared_ptr<const Diagnosis>, Problem> reply) {
-        token_ = 0;
-        if (!reply) {
-          context().report(reply.error());
-          stopped_->set_text(tr("The diagnosis failed"), reply.error().message);
-          return set_state(State::stopped);
-        }
-        known_[id] = *reply;
-        show_diagnosis(*reply);
+quint64 DiagnosisPage::ask(std::int64_t provider_id) {
+  return context().analyses->diagnose(
+      this, provider_id, [this, provider_id](tl::expected<std::shared_ptr<const Diagnosis>, Problem> reply) {
+        if (!reply) return failed(reply.error());
+        known_[provider_id] = *reply;
+        answered(provider_id);
       });
 }
 
-void DiagnosisPage::stop() {
-  if (token_ != 0) context().analyses->cancel(std::exchange(token_, 0));
+AnalysisPage::Missing DiagnosisPage::work_text(const QString& provider) const {
+  return {tr("Diagnosing %1").arg(provider),
+          tr("Competing explanations are fitted to one half of the requests and judged on the other.")};
 }
 
-void DiagnosisPage::show_diagnosis(std::shared_ptr<const Diagnosis> diagnosis) {
-  diagnosis_ = std::move(diagnosis);
+void DiagnosisPage::forget() {
+  known_.clear();
+  diagnosis_.reset();
+  model_->set_diagnosis(nullptr);
+}
+
+void DiagnosisPage::show_diagnosis() {
   model_->set_diagnosis(diagnosis_);
   if (diagnosis_->explanations.empty()) {
-    missing_->set_text(tr("No token of this provider can be judged"),
-                       tr("The reference holds no evidence for its requests yet. Recompute it, then come back."));
-    return set_state(State::missing);
+    return show_missing({tr("No token of this provider can be judged"),
+                         tr("The reference holds no evidence for its requests yet. Recompute it, then come back.")});
   }
   const Explanation& first = diagnosis_->explanations.front();
   const std::vector<ExplanationKind> alike = inseparable_from(*diagnosis_, first.kind);
@@ -253,16 +141,11 @@ void DiagnosisPage::show_diagnosis(std::shared_ptr<const Diagnosis> diagnosis) {
   chart_->set_bars(bars, diagnosis_->separation);
   table_->selectRow(0);
   show_explanation(0);
-  set_state(State::shown);
 }
 
 void DiagnosisPage::show_explanation(int row) {
   panel_->show_explanation(diagnosis_.get(), model_->at(row));
   chart_->select(row);
-}
-
-void DiagnosisPage::set_state(State state) {
-  stack_->setCurrentIndex(static_cast<int>(state));
 }
 
 }  // namespace difr::views

@@ -1,5 +1,6 @@
 #include <QCoreApplication>
 
+#include "views/pages/calibration_page.h"
 #include "views/pages/diagnosis_page.h"
 #include "views/pages/jobs_page.h"
 #include "views/pages/overview_page.h"
@@ -26,6 +27,8 @@ PageRegistry standard_pages() {
       spec<RequestsPage>(page_id::requests, tr("Requests"), QStringLiteral("requests"), Qt::CTRL | Qt::Key_2),
       spec<RequestPage>(page_id::request, tr("Request"), QStringLiteral("request"), Qt::CTRL | Qt::Key_3),
       spec<DiagnosisPage>(page_id::diagnosis, tr("Diagnosis"), QStringLiteral("diagnosis"), Qt::CTRL | Qt::Key_4),
+      spec<CalibrationPage>(page_id::calibration, tr("Calibration"), QStringLiteral("calibration"),
+                            Qt::CTRL | Qt::Key_5),
       spec<SamplersPage>(page_id::samplers, tr("Samplers"), QStringLiteral("samplers"), Qt::CTRL | Qt::Key_7),
       spec<JobsPage>(page_id::jobs, tr("Jobs"), QStringLiteral("jobs"), Qt::CTRL | Qt::Key_9),
   };

@@ -308,6 +308,7 @@ void MainWindow::show_palette() {
             const QString name = QString::fromStdString(provider.config.name);
             place(tr("Requests of %1").arg(name), page_id::requests, provider.id);
             place(tr("Diagnosis of %1").arg(name), page_id::diagnosis, provider.id);
+            place(tr("Calibration against %1").arg(name), page_id::calibration, provider.id);
           }
         palette_->open(std::move(commands));
       });
