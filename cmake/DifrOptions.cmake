@@ -3,6 +3,7 @@ include(GNUInstallDirs)
 
 option(DIFR_BUILD_GPU "Build the reference engines (needs LibTorch)" ON)
 option(DIFR_BUILD_VIEWS "Build the window (needs Qt 6)" ON)
+option(DIFR_CUDA "Build the CUDA kernels into the reference engines (needs nvcc)" OFF)
 option(DIFR_BUILD_BENCH "Build the benchmarks" OFF)
 option(DIFR_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
 set(DIFR_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address,undefined or thread")
