@@ -1,10 +1,9 @@
 // generate: a trusted run of our own. replay: the same run again, bit for bit.
 #include <fmt/core.h>
 
-#include <fstream>
 #include <iostream>
 
-#include "app/audit/steps.h"
+#include "app/audit/log_claims.h"
 #include "gpu/generate/generate.h"
 
 namespace difr::app {
@@ -40,41 +39,20 @@ const SamplerProfile& require_profile(const std::string& id) {
 
 /// Prompts, seeds and sampling of a log in any format.
 GenerationLog plan_of(const GenerateArguments& arguments, const GlobalOptions& options, std::stop_token stop) {
-  const TemporaryCase temporary;
-  auto file = CaseFile::open(temporary.path(), OpenMode::create_or_open);
-  GlobalOptions silent = options;
-  silent.quiet = true;
-  (void)import_logs(file, std::span(&arguments.prompts, 1), {}, silent, stop);
+  auto claims = claims_of_log(arguments.prompts, options, stop);
+  if (arguments.count > 0) claims.resize(std::min(claims.size(), static_cast<std::size_t>(arguments.count)));
   GenerationLog log;
-  bool first = true;
-  for (const auto& provider : file.providers()) {
-    file.for_each_claim(provider.id, [&](Claim&& claim) {
-      if (arguments.count > 0 && log.samples.size() >= static_cast<std::size_t>(arguments.count)) return false;
-      if (first) log.sampling = claim.sampling;
-      first = false;
-      GeneratedSample sample;
-      sample.id = claim.external_id;
-      sample.prompt = std::move(claim.prompt);
-      sample.seed = claim.seed;
-      if (claim.choice > 0) sample.id += fmt::format("/{}", claim.choice);
-      if (arguments.seed) sample.seed = *arguments.seed + static_cast<std::int64_t>(log.samples.size());
-      log.samples.push_back(std::move(sample));
-      return true;
-    });
+  log.sampling = claims.front().sampling;
+  for (auto& claim : claims) {
+    GeneratedSample sample;
+    sample.id = claim.external_id;
+    sample.prompt = std::move(claim.prompt);
+    sample.seed = claim.seed;
+    if (claim.choice > 0) sample.id += fmt::format("/{}", claim.choice);
+    if (arguments.seed) sample.seed = *arguments.seed + static_cast<std::int64_t>(log.samples.size());
+    log.samples.push_back(std::move(sample));
   }
-  if (log.samples.empty())
-    throw bad_input(arguments.prompts.string(), "holds no prompt as token ids", "see `difr-audit import` on it");
   return log;
-}
-
-void write_log(const std::filesystem::path& path, const GenerationLog& log) {
-  const auto text = write_generation_log(log);
-  const auto unfinished = path.string() + ".unfinished";
-  std::ofstream out(unfinished, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw environment_error(unfinished, "could not be written", "check the folder and the space left");
-  std::filesystem::rename(unfinished, path);
 }
 
 int run_generate(const GlobalOptions& options, const GenerateArguments& arguments) {
@@ -97,17 +75,19 @@ int run_generate(const GlobalOptions& options, const GenerateArguments& argument
   log.environment = gpu::generation_environment(*engine, arguments.limits, std::move(ends));
   ProgressLine line("generate", "tokens", options.quiet);
   const auto most = static_cast<std::int64_t>(log.samples.size()) * arguments.limits.max_tokens;
-  if (!gpu::generate_samples(*engine, log, profile, arguments.links,
-                             [&](std::int64_t tokens) { line.update(tokens, most); }, stop.token()))
+  if (!gpu::generate_samples(
+          *engine, log, profile, arguments.links, [&](std::int64_t tokens) { line.update(tokens, most); },
+          stop.token()))
     throw environment_error(arguments.out.string(), "was not written: the generation was stopped", "start it again");
-  write_log(arguments.out, log);
+  write_whole_file(arguments.out, write_generation_log(log));
   std::int64_t tokens = 0, failed = 0;
   for (const auto& sample : log.samples) {
     tokens += static_cast<std::int64_t>(sample.output.size());
     failed += sample.finish_reason == "error" ? 1 : 0;
   }
   if (options.json)
-    print_json({{"path", arguments.out.string()}, {"samples", log.samples.size()}, {"tokens", tokens}, {"failed", failed}});
+    print_json(
+        {{"path", arguments.out.string()}, {"samples", log.samples.size()}, {"tokens", tokens}, {"failed", failed}});
   else if (!options.quiet)
     std::cerr << fmt::format("{}: {} samples, {} tokens\n", arguments.out.string(), log.samples.size(), tokens);
   return 0;
@@ -187,9 +167,10 @@ int run_replay(const GlobalOptions& options, const ReplayArguments& arguments) {
   std::int64_t total = 0;
   for (const auto& sample : log.samples) total += static_cast<std::int64_t>(sample.output.size());
   ProgressLine line("replay", "tokens", options.quiet);
-  const auto result = gpu::replay_samples(*engine, log, profile, limits,
-                                          [&](std::int64_t tokens) { line.update(tokens, total); }, stop.token());
-  if (result.stopped) throw environment_error(arguments.log.string(), "was not replayed to the end: stopped", "start again");
+  const auto result = gpu::replay_samples(
+      *engine, log, profile, limits, [&](std::int64_t tokens) { line.update(tokens, total); }, stop.token());
+  if (result.stopped)
+    throw environment_error(arguments.log.string(), "was not replayed to the end: stopped", "start again");
   return report_replay(options, log, result, differences);
 }
 
@@ -198,7 +179,8 @@ int run_replay(const GlobalOptions& options, const ReplayArguments& arguments) {
 void add_generate_commands(Registry& registry) {
   auto* generate = registry.app.add_subcommand("generate", "generate with the trusted weights and a seeded sampler");
   auto a = std::make_shared<GenerateArguments>();
-  generate->add_option("--prompts", a->prompts, "log whose prompts, seeds and sampling are taken (any format)")->required();
+  generate->add_option("--prompts", a->prompts, "log whose prompts, seeds and sampling are taken (any format)")
+      ->required();
   generate->add_option("--out", a->out, "log to write (DiFR samples, with the environment)")->required();
   generate->add_option("--sampler", a->sampler, "sampler profile: see `difr-audit samplers`");
   generate->add_option("--provider", a->provider, "name in the log");
@@ -218,18 +200,19 @@ void add_generate_commands(Registry& registry) {
     choose([=] { return run_generate(*options, *a); });
   });
 
-  auto* replay = registry.app.add_subcommand("replay", "generate a log again and find the first difference, bit for bit");
+  auto* replay =
+      registry.app.add_subcommand("replay", "generate a log again and find the first difference, bit for bit");
   auto r = std::make_shared<ReplayArguments>();
   r->limits.group = 0;
-  replay->add_option("log", r->log, "log of `difr-audit generate`, or another DiFR samples log with --anyway")->required();
+  replay->add_option("log", r->log, "log of `difr-audit generate`, or another DiFR samples log with --anyway")
+      ->required();
   replay->add_option("--sampler", r->sampler, "sampler profile; when absent: what the log declares");
   replay->add_option("--group", r->limits.group, "sequences that step together; when absent: as the log says")
       ->check(CLI::Range(1, 256));
   replay->add_flag("--anyway", r->anyway, "also in another environment: shows differences that prove nothing");
   replay->footer("Example: difr-audit replay --model weights/ own.json");
-  replay->callback([options = &registry.options, choose = registry.choose, r] {
-    choose([=] { return run_replay(*options, *r); });
-  });
+  replay->callback(
+      [options = &registry.options, choose = registry.choose, r] { choose([=] { return run_replay(*options, *r); }); });
 }
 
 }  // namespace difr::app

@@ -131,5 +131,6 @@ void add_diagnose_commands(Registry& registry);
 void add_identify_commands(Registry& registry);
 void add_plan_commands(Registry& registry);
 void add_generate_commands(Registry& registry);
+void add_fingerprint_commands(Registry& registry);
 
 }  // namespace difr::app

@@ -14,8 +14,11 @@ namespace {
 void add_global_options(CLI::App& app, difr::app::GlobalOptions& options) {
   app.add_option("--case", options.case_path, "case file (*.difr)");
   app.add_option("--model", options.model, "trusted weights: folder with config.json and safetensors, or a GGUF file");
-  app.add_option("--calibration", options.calibration, "trusted log; give the option once per log")->allow_extra_args(false);
-  app.add_option("--dtype", options.dtype, "reference dtype: fp32 (default, the sharper judge), bf16, fp16; of a server: what it runs (default bf16)");
+  app.add_option("--calibration", options.calibration, "trusted log; give the option once per log")
+      ->allow_extra_args(false);
+  app.add_option(
+      "--dtype", options.dtype,
+      "reference dtype: fp32 (default, the sharper judge), bf16, fp16; of a server: what it runs (default bf16)");
   app.add_option("--device", options.device, "cpu (default), cuda or cuda:N");
   app.add_option("--variant", options.variant, "fake-quantised reference: int4-g32, int4-g128, int8, fp8, fp8-kv");
   app.add_option("--threads", options.threads, "threads of the reference; 0: all cores this process may use");
@@ -27,12 +30,14 @@ void add_global_options(CLI::App& app, difr::app::GlobalOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Find out whether an LLM provider ran the model, the weights and the sampling it declared.", "difr-audit"};
+  CLI::App app{"Find out whether an LLM provider ran the model, the weights and the sampling it declared.",
+               "difr-audit"};
   app.set_version_flag("--version", difr::version());
   app.require_subcommand(1);
   app.fallthrough();
-  app.footer("Exit codes: 0 pass or done, 1 a provider fails, 2 usage, 3 bad input, 4 environment.\n"
-             "Example: difr-audit audit --model weights/ --calibration trusted.json suspect.json --json");
+  app.footer(
+      "Exit codes: 0 pass or done, 1 a provider fails, 2 usage, 3 bad input, 4 environment.\n"
+      "Example: difr-audit audit --model weights/ --calibration trusted.json suspect.json --json");
   difr::app::GlobalOptions options;
   options.argv = argv;
   add_global_options(app, options);
@@ -47,6 +52,7 @@ int main(int argc, char** argv) {
   difr::app::add_identify_commands(registry);
   difr::app::add_plan_commands(registry);
   difr::app::add_generate_commands(registry);
+  difr::app::add_fingerprint_commands(registry);
   difr::app::add_report_commands(registry);
   difr::app::add_export_commands(registry);
   difr::app::add_inspect_commands(registry);

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <simdjson.h>
 
+#include <nlohmann/json.hpp>
+
 #include <limits>
 
 #include "core/util/error.h"
@@ -78,6 +80,18 @@ ToplocClaim parse_toploc(std::string_view text, const std::string& where) {
 ToplocClaim read_toploc(const std::filesystem::path& path) {
   const std::vector<std::uint8_t> bytes = read_file_bytes(path, kFingerprintFileLimit);
   return parse_toploc({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+}
+
+std::string write_toploc(const ToplocClaim& claim) {
+  nlohmann::ordered_json out;
+  out["config"] = {{"method", "toploc"},
+                   {"decode_batching_size", claim.settings.decode_batching_size},
+                   {"topk", claim.settings.topk},
+                   {"skip_prefill", claim.settings.skip_prefill},
+                   {"log", claim.log}};
+  auto& proofs = out["proofs"] = nlohmann::ordered_json::object();
+  for (const auto& request : claim.requests) proofs[request.external_id] = request.proofs;
+  return out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace difr

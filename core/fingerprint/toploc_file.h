@@ -28,5 +28,7 @@ struct ToplocClaim {
 /// Throws difr::Error (bad_input) when a parameter is missing or senseless.
 [[nodiscard]] ToplocClaim read_toploc(const std::filesystem::path& path);
 [[nodiscard]] ToplocClaim parse_toploc(std::string_view text, const std::string& where);
+/// The first of the two forms; reading it back gives the same claim.
+[[nodiscard]] std::string write_toploc(const ToplocClaim& claim);
 
 }  // namespace difr

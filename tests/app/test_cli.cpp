@@ -25,8 +25,8 @@ class TestCli : public QObject {
   void every_command_has_help_with_an_example() {
     const auto help = run_program("difr-audit", {"--help"});
     QCOMPARE(help.code, 0);
-    for (const auto* command : {"audit", "demo", "import", "recompute", "worker", "score", "calibrate", "decide", "report", "samplers",
-                                "verify-case"}) {
+    for (const auto* command : {"audit", "demo", "import", "recompute", "worker", "score", "calibrate", "decide",
+                                "report", "samplers", "verify-case"}) {
       QVERIFY2(help.out.contains(command), command);
       const auto one = run_program("difr-audit", {command, "--help"});
       QCOMPARE(one.code, 0);
@@ -44,9 +44,12 @@ class TestCli : public QObject {
     QTest::newRow("unknown option") << QStringList{"audit", "--nonsense", log} << 2 << "nonsense";
     QTest::newRow("no model") << QStringList{"audit", "--calibration", log, log} << 2 << "--model";
     QTest::newRow("no calibration") << QStringList{"audit", "--model", model, log} << 2 << "--calibration";
-    QTest::newRow("no such log") << QStringList{"audit", "--model", model, "--calibration", "/nowhere.json", log} << 3 << "/nowhere.json";
-    QTest::newRow("no such model") << QStringList{"audit", "--model", "/nowhere", "--calibration", log, log} << 3 << "/nowhere";
-    QTest::newRow("bad dtype") << QStringList{"audit", "--model", model, "--dtype", "int3", "--calibration", log, log} << 2 << "--dtype";
+    QTest::newRow("no such log") << QStringList{"audit", "--model", model, "--calibration", "/nowhere.json", log} << 3
+                                 << "/nowhere.json";
+    QTest::newRow("no such model") << QStringList{"audit", "--model", "/nowhere", "--calibration", log, log} << 3
+                                   << "/nowhere";
+    QTest::newRow("bad dtype") << QStringList{"audit", "--model", model, "--dtype", "int3", "--calibration", log, log}
+                               << 2 << "--dtype";
     QTest::newRow("no case") << QStringList{"decide"} << 2 << "--case";
     QTest::newRow("case is not there") << QStringList{"decide", "--case", "/nowhere/x.difr"} << 3 << "/nowhere/x.difr";
   }
@@ -66,7 +69,8 @@ class TestCli : public QObject {
       {"prompt_token_ids":[1,2,3],"output_token_ids":[4,99999]},
       {"prompt_token_ids":"text","output_token_ids":[4]},
       {"prompt_token_ids":[1],"output_token_ids":[7]}]})");
-    const auto result = run_program("difr-audit", {"import", "--json", "--quiet", "--case", folder_.filePath("mixed.difr"), "--vocab", "2048", log});
+    const auto result = run_program("difr-audit", {"import", "--json", "--quiet", "--case",
+                                                   folder_.filePath("mixed.difr"), "--vocab", "2048", log});
     QCOMPARE(result.code, 0);
     const auto out = json::parse(result.out.toStdString());
     QCOMPARE(out["accepted"].get<int>(), 2);
@@ -83,21 +87,25 @@ class TestCli : public QObject {
   }
 
   void text_alone_is_retokenised_on_request_and_never_decides() {
-    const auto log = write("text.jsonl", R"({"id":"a","prompt":"In the beginning","completion":" God created the heaven","seed":3,"temperature":1.0})"
-                                         "\n"
-                                         R"({"id":"b","prompt":"And the earth","completion":" was without form, and void","seed":4,"temperature":1.0})");
+    const auto log = write(
+        "text.jsonl",
+        R"({"id":"a","prompt":"In the beginning","completion":" God created the heaven","seed":3,"temperature":1.0})"
+        "\n"
+        R"({"id":"b","prompt":"And the earth","completion":" was without form, and void","seed":4,"temperature":1.0})");
     const auto refused = run_program("difr-audit", {"import", "-q", "--case", folder_.filePath("refused.difr"), log});
     QCOMPARE(refused.code, 3);
     const QString model = DIFR_DEMO_DATA "/model", path = folder_.filePath("text.difr");
-    const auto taken = run_program("difr-audit", {"import", "-q", "--json", "--case", path, "--model", model, "--retokenise", model, log});
+    const auto taken = run_program(
+        "difr-audit", {"import", "-q", "--json", "--case", path, "--model", model, "--retokenise", model, log});
     QVERIFY2(taken.code == 0, taken.err.constData());
     const auto out = json::parse(taken.out.toStdString());
     QCOMPARE(out["accepted"].get<int>(), 2);
     bool said = false;
     for (const auto& issue : out["sources"][0]["issues"]) said |= issue["kind"] == "retokenised";
     QVERIFY(said);
-    const auto audit = run_program("difr-audit", {"audit", "-q", "--json", "--case", path, "--model", model, "--calibration",
-                                                  DIFR_DEMO_DATA "/logs/honest-calibration.json", DIFR_DEMO_DATA "/logs/greedy.json"});
+    const auto audit =
+        run_program("difr-audit", {"audit", "-q", "--json", "--case", path, "--model", model, "--calibration",
+                                   DIFR_DEMO_DATA "/logs/honest-calibration.json", DIFR_DEMO_DATA "/logs/greedy.json"});
     QVERIFY2(audit.code <= 1, audit.err.constData());
     const auto verdicts = json::parse(audit.out.toStdString());
     for (const auto& provider : verdicts["providers"])
@@ -107,7 +115,8 @@ class TestCli : public QObject {
         said = false;
       }
     QVERIFY(!said);
-    const auto bad = run_program("difr-audit", {"import", "-q", "--case", folder_.filePath("bad.difr"), "--retokenise", "/nowhere/tokenizer.json", log});
+    const auto bad = run_program("difr-audit", {"import", "-q", "--case", folder_.filePath("bad.difr"), "--retokenise",
+                                                "/nowhere/tokenizer.json", log});
     QVERIFY2(bad.code == 3 && bad.err.contains("/nowhere/tokenizer.json"), bad.err.constData());
   }
 
@@ -117,24 +126,53 @@ class TestCli : public QObject {
     write("logs/one.jsonl", sample);
     write("logs/deeper/two.jsonl", QByteArray(sample).replace("\"a\"", "\"b\""));
     write("logs/picture.png", "\x89PNG");
-    const auto result = run_program("difr-audit", {"import", "--json", "--quiet", "--case", folder_.filePath("folder.difr"), folder_.filePath("logs")});
+    const auto result = run_program("difr-audit", {"import", "--json", "--quiet", "--case",
+                                                   folder_.filePath("folder.difr"), folder_.filePath("logs")});
     QCOMPARE(result.code, 0);
     QVERIFY2(result.err.contains("picture.png"), result.err.constData());
     const auto out = json::parse(result.out.toStdString());
     QCOMPARE(out["accepted"].get<int>(), 2);
     QCOMPARE(out["refused_files"].get<int>(), 1);
     QCOMPARE(out["sources"].size(), std::size_t(3));
-    const auto input = run_program("difr-audit", {"import", "--json", "--quiet", "--case", folder_.filePath("stdin.difr"), "-"}, 60'000, sample);
+    const auto input = run_program(
+        "difr-audit", {"import", "--json", "--quiet", "--case", folder_.filePath("stdin.difr"), "-"}, 60'000, sample);
     QCOMPARE(input.code, 0);
     QCOMPARE(json::parse(input.out.toStdString())["accepted"].get<int>(), 1);
+  }
+
+  void own_fingerprints_lie_near_and_quantised_ones_far() {
+    const QString demo = QString(DIFR_DEMO_DATA);
+    const QStringList common{"--quiet", "--json", "--threads", "2", "--model", demo + "/model"};
+    const auto log = demo + "/logs/honest.json";
+    const auto prints = folder_.filePath("own.safetensors");
+    const auto made =
+        run_program("difr-audit", QStringList{"fingerprint", log, "--out", prints, "--pack", "fp32"} + common);
+    QVERIFY2(made.code == 0, made.err.constData());
+    const auto checked = run_program("difr-audit", QStringList{"verify-fingerprints", prints, "--log", log} + common);
+    QVERIFY2(checked.code == 0, checked.err.constData());
+    const auto out = json::parse(checked.out.toStdString());
+    const auto& method = out["methods"][0];
+    QCOMPARE(method["tokens"].get<int>(), json::parse(made.out.toStdString())["tokens"].get<int>());
+    // The same engine, threads and fp32 packing: what remains is at most the last bits of a matrix product.
+    QVERIFY2(method["mean_distance"].get<double>() < 1e-3, checked.out.constData());
+    // The wrong log is named, not compared.
+    const auto wrong = run_program(
+        "difr-audit", QStringList{"verify-fingerprints", prints, "--log", demo + "/logs/int4.json"} + common);
+    QVERIFY(wrong.code != 0 || !json::parse(wrong.out.toStdString())["methods"][0]["issues"].empty());
+    const auto broken = write("broken.safetensors", QByteArray("\x10\0\0\0\0\0\0\0{", 9));
+    const auto refused = run_program("difr-audit", QStringList{"verify-fingerprints", broken, "--log", log} + common);
+    QCOMPARE(refused.code, 3);
+    QVERIFY2(refused.err.contains("broken.safetensors"), refused.err.constData());
   }
 
   void a_generated_log_replays_only_in_its_environment() {
     const QString demo = QString(DIFR_DEMO_DATA);
     const auto own = folder_.filePath("own.json");
     const QStringList common{"--quiet", "--json", "--model", demo + "/model"};
-    const auto made = run_program("difr-audit", QStringList{"generate", "--threads", "2", "--prompts", demo + "/logs/honest.json",
-                                                            "--count", "8", "--max-tokens", "40", "--links", "--out", own} + common);
+    const auto made =
+        run_program("difr-audit", QStringList{"generate", "--threads", "2", "--prompts", demo + "/logs/honest.json",
+                                              "--count", "8", "--max-tokens", "40", "--links", "--out", own} +
+                                      common);
     QVERIFY2(made.code == 0, made.err.constData());
     QCOMPARE(json::parse(made.out.toStdString())["samples"].get<int>(), 8);
     const auto same = run_program("difr-audit", QStringList{"replay", own, "--threads", "2"} + common);
@@ -171,10 +209,13 @@ class TestCli : public QObject {
   }
 
   void a_log_that_is_no_log_is_bad_input() {
-    for (const auto& bytes : {QByteArray(), QByteArray("\x89PNG\r\n"), QByteArray("[1,2,3]"), QByteArray("{\"config\":")}) {
+    for (const auto& bytes :
+         {QByteArray(), QByteArray("\x89PNG\r\n"), QByteArray("[1,2,3]"), QByteArray("{\"config\":")}) {
       const auto log = write("broken.json", bytes);
-      const auto result = run_program("difr-audit", {"import", "--quiet", "--case", folder_.filePath("broken.difr"), log});
-      QVERIFY2(result.code == 3, (QByteArray::number(result.code) + " for " + bytes.toHex() + ": " + result.err).constData());
+      const auto result =
+          run_program("difr-audit", {"import", "--quiet", "--case", folder_.filePath("broken.difr"), log});
+      QVERIFY2(result.code == 3,
+               (QByteArray::number(result.code) + " for " + bytes.toHex() + ": " + result.err).constData());
       QVERIFY2(result.err.contains("broken.json"), result.err.constData());
     }
   }
