@@ -6,6 +6,18 @@
 #include "core/verdict/case_pipeline.h"
 
 namespace difr::workbench {
+namespace {
+
+/// Changes with everything that scores rest on: imports, roles, runs and their batches, calibrations.
+std::string scores_basis(const CaseFile& file, const RunRow& run) {
+  std::string newest;
+  for (const AuditTrailRow& row : file.trail())
+    if (row.action != "add finding" && row.action != "remove finding" && row.action != "set" && row.action != "decide")
+      newest = row.hash;
+  return std::to_string(run.id) + '/' + std::to_string(run.requests_done) + '/' + newest;
+}
+
+}  // namespace
 
 AnalysisRunner::AnalysisRunner(CaseService& cases, QObject* parent) : AnalysisService(parent), cases_(cases) {
   results_ = std::make_shared<JobQueue<Delivery>>([this] {
@@ -52,6 +64,28 @@ quint64 AnalysisRunner::study_calibration(QObject* context, std::int64_t provide
       [provider_id](const CaseFile& file, std::stop_token stop, JobProgress&) -> Result {
         return std::make_shared<const CalibrationStudy>(
             difr::study_calibration(file, provider_id, stored_decision_options(file), stop));
+      },
+      std::move(reply));
+}
+
+quint64 AnalysisRunner::preview_decision(QObject* context, const DecisionOptions& options,
+                                         views::Reply<std::shared_ptr<const DecisionPreview>> reply) {
+  using Result = std::shared_ptr<const DecisionPreview>;
+  return ask<Result>(
+      context,
+      [options, cache = material_](const CaseFile& file, std::stop_token stop, JobProgress& progress) -> Result {
+        const RunRow run = require_run(file);
+        const std::string basis = scores_basis(file, run);
+        if (cache->basis != basis) {
+          cache->basis.clear();
+          cache->material = load_decision_material(file, stop);
+          if (!stop.stop_requested()) cache->basis = basis;
+        }
+        return std::make_shared<const DecisionPreview>(
+            difr::preview_decision(cache->material, options, stop, [&](std::size_t done, std::size_t total) {
+              progress.done = static_cast<std::int64_t>(done);
+              progress.total = static_cast<std::int64_t>(total);
+            }));
       },
       std::move(reply));
 }
@@ -108,6 +142,7 @@ void AnalysisRunner::cancel(quint64 token) {
 }
 
 void AnalysisRunner::cancel_all() {
+  material_ = std::make_shared<MaterialCache>();  // a job of the case before keeps its own
   waiting_.clear();
   if (current_) cancel(current_->token);
 }

@@ -23,9 +23,17 @@ class AnalysisRunner final : public views::AnalysisService {
                    views::Reply<std::shared_ptr<const Diagnosis>> reply) override;
   quint64 study_calibration(QObject* context, std::int64_t provider_id,
                             views::Reply<std::shared_ptr<const CalibrationStudy>> reply) override;
+  quint64 preview_decision(QObject* context, const DecisionOptions& options,
+                           views::Reply<std::shared_ptr<const DecisionPreview>> reply) override;
   void cancel(quint64 token) override;
 
  private:
+  /// Scores are read once per case state, not once per move of a slider. Jobs run one after the other, so the one at
+  /// work has it to itself.
+  struct MaterialCache {
+    std::string basis;
+    DecisionMaterial material;
+  };
   /// What a job leaves behind: the reply with its answer, to be called on the GUI thread.
   using Delivery = std::function<void()>;
   struct Task {
@@ -57,6 +65,7 @@ class AnalysisRunner final : public views::AnalysisService {
   std::optional<Task> current_;
   quint64 next_token_ = 1;
   QTimer poll_;
+  std::shared_ptr<MaterialCache> material_ = std::make_shared<MaterialCache>();
   std::shared_ptr<JobQueue<Delivery>> results_;
   std::unique_ptr<Job<Delivery>> job_;
 };

@@ -18,8 +18,8 @@ views::Problem to_problem(const std::exception& error, const QString& where) {
   return problem;
 }
 
-CaseReader::CaseReader(std::filesystem::path path)
-    : path_(std::move(path)), thread_([this](std::stop_token stop) { run(stop); }) {}
+CaseReader::CaseReader(std::filesystem::path path, OpenMode mode)
+    : path_(std::move(path)), mode_(mode), thread_([this](std::stop_token stop) { run(stop); }) {}
 
 CaseReader::~CaseReader() {
   thread_.request_stop();

@@ -1,5 +1,6 @@
 #pragma once
-// One thread with one read-only CaseFile. Questions are answered in order; answers are delivered on the GUI thread.
+// One thread with one CaseFile, read-only unless it is there to write. Questions are answered in order; answers are
+// delivered on the GUI thread.
 
 #include <QCoreApplication>
 #include <QPointer>
@@ -20,14 +21,14 @@ namespace difr::workbench {
 
 class CaseReader {
  public:
-  explicit CaseReader(std::filesystem::path path);
+  explicit CaseReader(std::filesystem::path path, OpenMode mode = OpenMode::read_only);
   ~CaseReader();
   CaseReader(const CaseReader&) = delete;
   CaseReader& operator=(const CaseReader&) = delete;
 
   /// `work` runs on the reader's thread. The reply is dropped when `context` dies or the reader is destroyed first.
   template <class T>
-  void ask(QObject* context, std::function<T(const CaseFile&)> work, views::Reply<T> reply) {
+  void ask(QObject* context, std::function<T(CaseFile&)> work, views::Reply<T> reply) {
     push([this, context = QPointer<QObject>(context), work = std::move(work), reply = std::move(reply)] {
       auto answer = std::make_shared<tl::expected<T, views::Problem>>(attempt<T>(work));
       deliver([context, reply, answer] {
@@ -38,9 +39,9 @@ class CaseReader {
 
  private:
   template <class T>
-  tl::expected<T, views::Problem> attempt(const std::function<T(const CaseFile&)>& work) {
+  tl::expected<T, views::Problem> attempt(const std::function<T(CaseFile&)>& work) {
     try {
-      if (!file_) file_.emplace(CaseFile::open(path_, OpenMode::read_only));
+      if (!file_) file_.emplace(CaseFile::open(path_, mode_));
       return work(*file_);
     } catch (const std::exception& error) {
       return tl::unexpected(to_problem(error, QString::fromStdString(path_.string())));
@@ -51,6 +52,7 @@ class CaseReader {
   void run(std::stop_token stop);
 
   const std::filesystem::path path_;
+  const OpenMode mode_;
   QObject gui_;  ///< lives on the GUI thread; answers posted to it die with it
   std::mutex mutex_;
   std::condition_variable_any wake_;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/workbench/programs.h"
+#include "core/verdict/case_pipeline.h"
 #include "core/verdict/decide.h"
 
 namespace difr::workbench {
@@ -23,6 +24,8 @@ std::shared_ptr<const views::CaseOverview> read_overview(const CaseFile& file) {
     out->issues.insert(out->issues.end(), issues.begin(), issues.end());
   }
   out->run = file.latest_run();
+  out->decision_options = stored_decision_options(file);
+  out->findings = file.findings();
   for (const ProviderDecision& decision : out->decisions) {
     views::ProviderScores scores{decision.provider_id, {}};
     for (const RequestDecision& request : file.request_decisions(decision.provider_id))
@@ -126,6 +129,7 @@ void CaseService::open(const QString& path, bool create) {
         }
         quick_ = std::move(opening_reader_);
         slow_ = std::make_unique<CaseReader>(file);
+        writer_.reset();
         overview_.reset();
         path_ = absolute;
         open_ = true;
@@ -137,6 +141,7 @@ void CaseService::close() {
   opening_reader_.reset();
   quick_.reset();
   slow_.reset();
+  writer_.reset();
   overview_.reset();
   path_.clear();
   if (std::exchange(open_, false)) emit closed();
@@ -182,6 +187,35 @@ void CaseService::load_request(QObject* context, std::int64_t id,
         return read_request(file, id, *tokenizers, dir);
       },
       std::move(reply));
+}
+
+CaseReader& CaseService::writer() {
+  if (!writer_) writer_ = std::make_unique<CaseReader>(path_.toStdString(), OpenMode::read_write);
+  return *writer_;
+}
+
+void CaseService::add_finding(QObject* context, const Finding& finding, views::Reply<std::int64_t> reply) {
+  if (!open_) return;
+  writer().ask<std::int64_t>(
+      context, [finding](CaseFile& file) { return file.add_finding(finding); },
+      [this, reply = std::move(reply)](auto answer) {
+        if (answer) announce_change();
+        reply(std::move(answer));
+      });
+}
+
+void CaseService::remove_finding(QObject* context, std::int64_t finding_id, views::Reply<bool> reply) {
+  if (!open_) return;
+  writer().ask<bool>(
+      context,
+      [finding_id](CaseFile& file) {
+        file.remove_finding(finding_id);
+        return true;
+      },
+      [this, reply = std::move(reply)](auto answer) {
+        if (answer) announce_change();
+        reply(std::move(answer));
+      });
 }
 
 void CaseService::announce_change() {

@@ -39,6 +39,9 @@ class CaseService final : public views::CaseSource {
   void load_request(QObject* context, std::int64_t request_id,
                     views::Reply<std::shared_ptr<const views::RequestDetail>> reply) override;
 
+  void add_finding(QObject* context, const Finding& finding, views::Reply<std::int64_t> reply) override;
+  void remove_finding(QObject* context, std::int64_t finding_id, views::Reply<bool> reply) override;
+
   /// Something was written: forget what is cached and tell the pages.
   void announce_change();
   /// Folder of the reference model last used; its tokenizer.json gives the text.
@@ -46,6 +49,8 @@ class CaseService final : public views::CaseSource {
   [[nodiscard]] QString model_dir() const { return model_dir_; }
 
  private:
+  [[nodiscard]] CaseReader& writer();
+
   bool open_ = false;
   QString path_;
   QString model_dir_;
@@ -54,6 +59,7 @@ class CaseService final : public views::CaseSource {
   std::unique_ptr<CaseReader> opening_reader_;  ///< of a case that has not answered yet
   std::unique_ptr<CaseReader> quick_;
   std::unique_ptr<CaseReader> slow_;
+  std::unique_ptr<CaseReader> writer_;  ///< made at the first finding
 };
 
 }  // namespace difr::workbench

@@ -23,7 +23,7 @@ JobRunner::JobRunner(CaseService& cases, QObject* parent) : JobService(parent), 
   });
   poll_.setInterval(150);
   connect(&poll_, &QTimer::timeout, this, &JobRunner::import_progress);
-  connect(&cases_, &views::CaseSource::opened, this, &JobRunner::mention_unfinished_run);
+  connect(&cases_, &views::CaseSource::opened, this, &JobRunner::look_at_case);
 }
 
 JobRunner::~JobRunner() {
@@ -43,8 +43,10 @@ QString JobRunner::suggested_model_dir() const {
   return demo_dir().exists() ? demo_dir().filePath(QStringLiteral("model")) : QString();
 }
 
-void JobRunner::mention_unfinished_run() {
+void JobRunner::look_at_case() {
+  decision_options_ = {};
   cases_.load_overview(this, [this](tl::expected<std::shared_ptr<const views::CaseOverview>, Problem> reply) {
+    if (reply) decision_options_ = (*reply)->decision_options;
     const bool busy = std::ranges::any_of(entries_, [](const Entry& entry) { return entry.info.active(); });
     if (!reply || busy || !(*reply)->run || (*reply)->run->state != RunState::running) return;
     const RunRow& run = *(*reply)->run;
@@ -189,8 +191,21 @@ void JobRunner::recompute(const views::RecomputeRequest& request) {
 void JobRunner::queue_decide(const QString& case_path) {
   Entry& entry = add(tr("Decide"), {});
   entry.answers = {QStringLiteral("1")};  // a fail verdict is an answer
-  queue_child(entry, {QStringLiteral("decide"), QStringLiteral("--case"), case_path, QStringLiteral("--json")});
+  const auto level = [](double value) { return QString::number(value, 'g', 12); };
+  const DecisionOptions& o = decision_options_;
+  queue_child(entry,
+              {QStringLiteral("decide"), QStringLiteral("--case"), case_path, QStringLiteral("--json"),
+               QStringLiteral("--alpha"), level(o.alpha), QStringLiteral("--request-alpha"), level(o.request_alpha),
+               QStringLiteral("--confidence"), level(o.confidence), QStringLiteral("--resamples"),
+               QString::number(o.resamples), QStringLiteral("--resample-seed"), QString::number(o.seed)});
   emit changed();
+}
+
+void JobRunner::decide(const DecisionOptions& options) {
+  if (!cases_.is_open()) return;
+  decision_options_ = options;
+  queue_decide(cases_.path());
+  start_next();
 }
 
 void JobRunner::open_demo() {

@@ -24,6 +24,7 @@ class JobRunner final : public views::JobService {
   [[nodiscard]] QString suggested_model_dir() const override;
   void import_logs(const QStringList& logs, ProviderRole role) override;
   void recompute(const views::RecomputeRequest& request) override;
+  void decide(const DecisionOptions& options) override;
   void open_demo() override;
   void cancel(quint64 job_id) override;
   void clear_finished() override;
@@ -49,7 +50,7 @@ class JobRunner final : public views::JobService {
   void queue_child(Entry& entry, const QStringList& arguments);
   void queue_decide(const QString& case_path);
   void start_next();
-  void mention_unfinished_run();
+  void look_at_case();
   void import_progress();
   void import_finished();
   void child_event(const QJsonObject& line);
@@ -59,6 +60,7 @@ class JobRunner final : public views::JobService {
   [[nodiscard]] Entry* find(quint64 id);
 
   CaseService& cases_;
+  DecisionOptions decision_options_;  ///< of the open case, so that a recomputation decides as before
   std::deque<Entry> entries_;
   quint64 next_id_ = 1;
   Entry* current_ = nullptr;

@@ -81,6 +81,23 @@ class FakeCase final : public views::CaseSource {
     later(context, [this, id, reply] { reply(std::shared_ptr<const views::RequestDetail>(detail(id))); });
   }
 
+  void add_finding(QObject* context, const Finding& finding, views::Reply<std::int64_t> reply) override {
+    later(context, [this, finding, reply] {
+      findings.push_back(finding);
+      findings.back().id = ++last_finding;
+      findings.back().created_at = "2026-12-07T10:00:00Z";
+      emit changed();
+      reply(last_finding);
+    });
+  }
+  void remove_finding(QObject* context, std::int64_t id, views::Reply<bool> reply) override {
+    later(context, [this, id, reply] {
+      std::erase_if(findings, [id](const Finding& finding) { return finding.id == id; });
+      emit changed();
+      reply(true);
+    });
+  }
+
   std::vector<RequestSummary> selected(const RequestQuery& query) const {
     std::vector<RequestSummary> out;
     for (const RequestSummary& row : rows) {
@@ -146,6 +163,8 @@ class FakeCase final : public views::CaseSource {
       out->trusted_scores["mean clipped margin"] = std::vector<double>(96, 0.0003);
       out->calibration_name = QStringLiteral("trusted");
       out->clip = 0.07;
+      out->decision_options = decision_options;
+      out->findings = findings;
       if (recomputed) {
         out->run.emplace();
         out->run->id = 1;
@@ -206,6 +225,9 @@ class FakeCase final : public views::CaseSource {
   int delay_ms = 0;
   bool fail_pages = false;
   bool recomputed = true;
+  DecisionOptions decision_options;
+  std::vector<Finding> findings;
+  std::int64_t last_finding = 0;
 
  private:
   void later(QObject* context, std::function<void()> answer) {
@@ -220,6 +242,7 @@ class FakeJobs final : public views::JobService {
   QString suggested_model_dir() const override { return QStringLiteral("/models/demo"); }
   void import_logs(const QStringList& logs, ProviderRole) override { imported << logs; }
   void recompute(const views::RecomputeRequest& request) override { recomputed.push_back(request); }
+  void decide(const DecisionOptions& options) override { decided.push_back(options); }
   void open_demo() override { ++demos; }
   void cancel(quint64 id) override { cancelled.push_back(id); }
   void clear_finished() override {
@@ -239,6 +262,7 @@ class FakeJobs final : public views::JobService {
   std::vector<views::JobInfo> list;
   QStringList imported;
   std::vector<views::RecomputeRequest> recomputed;
+  std::vector<DecisionOptions> decided;
   std::vector<quint64> cancelled;
   int demos = 0;
 };
@@ -260,6 +284,14 @@ class FakeAnalyses final : public views::AnalysisService {
     return later(context, [this, provider_id, reply] {
       if (fail) return reply(tl::unexpected(broken()));
       reply(std::make_shared<const CalibrationStudy>(study(provider_id)));
+    });
+  }
+  quint64 preview_decision(QObject* context, const DecisionOptions& options,
+                           views::Reply<std::shared_ptr<const DecisionPreview>> reply) override {
+    previewed.push_back(options);
+    return later(context, [this, options, reply] {
+      if (fail) return reply(tl::unexpected(broken()));
+      reply(std::make_shared<const DecisionPreview>(preview(options)));
     });
   }
   void cancel(quint64 token) override {
@@ -330,6 +362,32 @@ class FakeAnalyses final : public views::AnalysisService {
     out.power = power;
     return out;
   }
+  /// Three providers with p = 0.4, 0.004 and 1e-5, as the levels then have it.
+  static DecisionPreview preview(const DecisionOptions& options) {
+    DecisionPreview out;
+    out.options = options;
+    out.calibration_requests = 96;
+    out.any_false_alarm = 3 * options.alpha;
+    for (const auto& [id, p] : {std::pair<int, double>{1, 0.4}, {2, 0.004}, {3, 1e-5}}) {
+      ProviderPreview row;
+      row.decision.provider_id = id;
+      row.decision.name = "provider-" + std::to_string(id);
+      row.decision.statistic = kClippedMargin;
+      row.decision.requests = 96;
+      row.decision.tokens = 9600;
+      row.decision.score = 0.001 * id;
+      row.decision.threshold = 0.002;
+      row.decision.p_value = p;
+      row.decision.verdict = p <= options.alpha ? Outcome::fail : p <= 0.01 ? Outcome::undetermined : Outcome::pass;
+      row.decision.reason = "because of reason " + std::to_string(id);
+      row.q_value = p;
+      row.flagged = static_cast<std::size_t>(id) * 10;
+      row.limit = flag_limit(96, 96, options.request_alpha);
+      out.providers.push_back(row);
+    }
+    if (options.alpha < 0.0005) out.cannot.push_back("That rate is out of reach.");
+    return out;
+  }
   static views::Problem broken() {
     return {views::Problem::Severity::error, QStringLiteral("case"), QStringLiteral("disk gone"), {}};
   }
@@ -339,6 +397,7 @@ class FakeAnalyses final : public views::AnalysisService {
   }
 
   std::vector<std::int64_t> asked;
+  std::vector<DecisionOptions> previewed;
   std::vector<quint64> cancelled;
   std::map<quint64, std::pair<QPointer<QObject>, std::function<void()>>> waiting;
   bool hold = false;  ///< keep the answers until answer_all()

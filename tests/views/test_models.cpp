@@ -8,11 +8,13 @@
 #include "views/models/explanation_model.h"
 #include "views/models/format.h"
 #include "views/models/job_model.h"
+#include "views/models/preview_model.h"
 #include "views/models/problem_model.h"
 #include "views/models/promise_model.h"
 #include "views/models/provider_model.h"
 #include "views/models/request_model.h"
 #include "views/models/sampler_model.h"
+#include "views/models/sign_off_model.h"
 #include "views/models/sort_proxy.h"
 
 using namespace difr;
@@ -248,6 +250,54 @@ class TestModels : public QObject {
     promises.set_study(nullptr);
     environments.set_study(nullptr);
     QCOMPARE(promises.rowCount() + environments.rowCount(), 0);
+  }
+
+  void previews() {
+    FakeCase source(30);
+    DecisionOptions levels;
+    levels.alpha = 0.005;
+    PreviewModel model;
+    const QAbstractItemModelTester tester(&model, fatal);
+    model.set_preview(std::make_shared<const DecisionPreview>(FakeAnalyses::preview(levels)), source.overview());
+    QCOMPARE(model.rowCount(), 3);
+    const int row = model.row_of(2);
+    QCOMPARE(model.index(row, PreviewModel::decided).data().toString(), QStringLiteral("undetermined"));
+    QCOMPARE(model.index(row, PreviewModel::would_be).data().toString(), QStringLiteral("fail"));
+    QCOMPARE(model.changed(), 1);
+    QVERIFY(model.index(row, PreviewModel::would_be).data(Qt::FontRole).value<QFont>().bold());
+    QVERIFY(!model.index(0, PreviewModel::would_be).data(Qt::FontRole).isValid());
+    SortProxy sorted;
+    sorted.setSourceModel(&model);
+    sorted.sort(PreviewModel::p_value, Qt::AscendingOrder);
+    QCOMPARE(sorted.index(0, PreviewModel::name).data().toString(), QStringLiteral("provider-3"));
+    model.set_preview(std::make_shared<const DecisionPreview>(FakeAnalyses::preview(levels)), nullptr);
+    QCOMPARE(model.index(0, PreviewModel::decided).data().toString(), QStringLiteral("not decided"));
+    QCOMPARE(model.row_of(99), -1);
+    model.set_preview(nullptr, nullptr);
+    QCOMPARE(model.rowCount(), 0);
+  }
+
+  void signed_verdicts() {
+    SignOffModel model;
+    const QAbstractItemModelTester tester(&model, fatal);
+    SignOff first;
+    first.finding_id = 4;
+    first.provider = "provider-3";
+    first.author = "A. Auditor";
+    first.at = "2026-12-07T10:00:00Z";
+    first.statement = "provider-3: fail";
+    first.reason = "two\nlines";
+    first.current = true;
+    SignOff second = first;
+    second.current = false;
+    model.set_sign_offs({first, second});
+    QCOMPARE(model.rowCount(), 2);
+    QCOMPARE(model.index(0, SignOffModel::state).data().toString(), QStringLiteral("stands"));
+    QCOMPARE(model.index(1, SignOffModel::state).data().toString(), QStringLiteral("decision changed since"));
+    QCOMPARE(model.index(0, SignOffModel::reason).data().toString(), QStringLiteral("two lines"));
+    QVERIFY(model.index(0, SignOffModel::at).data(Qt::ToolTipRole).toString().contains(QLatin1String("fail")));
+    model.set_sign_offs({});
+    QVERIFY(!model.row(0));
   }
 
   void samplers() {

@@ -7,6 +7,7 @@
 #include <QMimeData>
 #include <QPushButton>
 #include <QSettings>
+#include <QSlider>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -241,6 +242,82 @@ class TestTour : public QObject {
     QTRY_COMPARE(page->busy(), false);
     power->set_measure(PowerMeasure::detection);
     QVERIFY(power->chart()->series().isEmpty());
+  }
+
+  void levels_are_tried_before_they_are_decided() {
+    FakeCase source(300);
+    FakeJobs jobs;
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
+    window.show();
+    source.open({}, false);
+    window.navigation().go({page_id::decision, 2});
+    QTableView* providers = table(window, QStringLiteral("Providers at these levels"));
+    QTRY_COMPARE(providers->model()->rowCount(), 3);
+    QCOMPARE(analyses.previewed.front().alpha, 0.001);
+    QCOMPARE(providers->currentIndex().data(TableModel::id_role).toInt(), 2);
+    auto* page = window.page(page_id::decision);
+    auto* alpha = page->findChildren<QSlider*>().front();
+    const auto told = [&] {
+      QStringList all;
+      for (const QLabel* label : page->findChildren<QLabel*>())
+        if (label->isVisible()) all << label->text();
+      return all.join(QLatin1Char('\n'));
+    };
+    QVERIFY(told().contains(QLatin1String("as decided")));
+    QVERIFY(told().contains(QLatin1String("1 fail, 1 undetermined, 1 pass")));
+    // Several steps in a row ask once, when the slider rests.
+    for (int i = 0; i < 2; ++i) QTest::keyClick(alpha, Qt::Key_Left);
+    QVERIFY(page->busy());
+    QTRY_COMPARE(analyses.previewed.size(), std::size_t(2));
+    QCOMPARE(analyses.previewed.back().alpha, 0.005);
+    QTRY_VERIFY(told().contains(QLatin1String("1 verdict would change")));
+    QVERIFY(told().contains(QLatin1String("only a stored verdict can be signed")));
+    QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("decide")), Qt::LeftButton);
+    QCOMPARE(jobs.decided.size(), std::size_t(1));
+    QCOMPARE(jobs.decided.front().alpha, 0.005);
+    QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("decided_levels")), Qt::LeftButton);
+    QTRY_VERIFY(told().contains(QLatin1String("as decided")));
+    QTest::keyClick(alpha, Qt::Key_End);
+    QTRY_VERIFY(told().contains(QLatin1String("out of reach")));
+  }
+
+  void verdicts_are_signed_off_and_withdrawn() {
+    FakeCase source(300);
+    FakeJobs jobs;
+    FakeAnalyses analyses;
+    MainWindow window(source, jobs, analyses, *settings_, standard_pages());
+    window.show();
+    source.open({}, false);
+    window.navigation().go({page_id::decision, 3});
+    auto* page = window.page(page_id::decision);
+    QTRY_COMPARE(page->busy(), false);
+    auto* sign = page->findChild<QPushButton*>(QStringLiteral("sign_off"));
+    QVERIFY(!sign->isEnabled());  // nobody signs without a name and a reason
+    for (auto* edit : page->findChildren<QLineEdit*>()) {
+      if (edit->accessibleName() == QLatin1String("Who signs")) QTest::keyClicks(edit, QStringLiteral("A. Auditor"));
+      if (edit->accessibleName() == QLatin1String("Reason of the sign-off"))
+        QTest::keyClicks(edit, QStringLiteral("seen by two"));
+    }
+    QTRY_VERIFY(sign->isEnabled());
+    QTest::mouseClick(sign, Qt::LeftButton);
+    QTableView* signs = table(window, QStringLiteral("Sign-offs"));
+    QTRY_COMPARE(signs->model()->rowCount(), 1);
+    QCOMPARE(source.findings.front().author, std::string("A. Auditor"));
+    QCOMPARE(source.findings.front().provider_id.value_or(0), std::int64_t(3));
+    QVERIFY(source.findings.front().text.find("provider-3: fail") == 0);
+    QVERIFY(!sign->isEnabled());  // the reason is used up
+    QCOMPARE(signs->model()->index(0, 3).data().toString(), QStringLiteral("stands"));
+    // Decided anew at another level: the signature is about what was.
+    source.decision_options.alpha = 0.01;
+    source.reload();
+    QTRY_COMPARE(signs->model()->index(0, 3).data().toString(), QStringLiteral("decision changed since"));
+    signs->selectRow(0);
+    for (auto* button : page->findChildren<QPushButton*>())
+      if (button->text() == QLatin1String("&Withdraw")) QTest::mouseClick(button, Qt::LeftButton);
+    QTRY_COMPARE(signs->model()->rowCount(), 0);
+    QVERIFY(source.findings.empty());
+    QCOMPARE(window.problems().rowCount(), 0);
   }
 
   void samplers_need_no_case() {

@@ -7,6 +7,7 @@
 
 #include "core/diagnosis/diagnose.h"
 #include "core/verdict/calibration_study.h"
+#include "core/verdict/decision_preview.h"
 #include "views/data/case_source.h"
 
 namespace difr::views {
@@ -23,6 +24,9 @@ class AnalysisService : public QObject {
   /// The newest calibration, compared with a provider.
   virtual quint64 study_calibration(QObject* context, std::int64_t provider_id,
                                     Reply<std::shared_ptr<const CalibrationStudy>> reply) = 0;
+  /// What other levels would decide; nothing is stored.
+  virtual quint64 preview_decision(QObject* context, const DecisionOptions& options,
+                                   Reply<std::shared_ptr<const DecisionPreview>> reply) = 0;
   /// Unknown and finished tokens are ignored.
   virtual void cancel(quint64 token) = 0;
 

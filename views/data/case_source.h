@@ -14,6 +14,7 @@
 
 #include "core/casefile/case_file.h"
 #include "core/util/tokenizer_text.h"
+#include "core/verdict/decide.h"
 
 namespace difr::views {
 
@@ -47,6 +48,8 @@ struct CaseOverview {
   std::size_t calibration_tokens = 0;
   double clip = 0;
   double noise_sigma = 0;
+  DecisionOptions decision_options;  ///< under which the stored decisions were made
+  std::vector<Finding> findings;
 };
 
 /// One request with all that is known of it. `evidence` and `scores` are absent before a recomputation.
@@ -82,6 +85,10 @@ class CaseSource : public QObject {
   virtual void count(QObject* context, const RequestQuery& query, Reply<std::int64_t> reply) = 0;
   virtual void load_request(QObject* context, std::int64_t request_id,
                             Reply<std::shared_ptr<const RequestDetail>> reply) = 0;
+  /// Stores a note, tag or sign-off with a row of the audit trail; replies with its id, and `changed` follows.
+  virtual void add_finding(QObject* context, const Finding& finding, Reply<std::int64_t> reply) = 0;
+  /// Takes a finding back; the trail keeps that it was there.
+  virtual void remove_finding(QObject* context, std::int64_t finding_id, Reply<bool> reply) = 0;
 
  signals:
   void opened();

@@ -50,6 +50,8 @@ class JobService : public QObject {
   [[nodiscard]] virtual QString suggested_model_dir() const = 0;
   virtual void import_logs(const QStringList& logs, ProviderRole role) = 0;
   virtual void recompute(const RecomputeRequest& request) = 0;
+  /// Decides every provider of the open case again, under other levels.
+  virtual void decide(const DecisionOptions& options) = 0;
   virtual void open_demo() = 0;
   virtual void cancel(quint64 job_id) = 0;
   virtual void clear_finished() = 0;

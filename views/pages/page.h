@@ -64,6 +64,7 @@ inline const QString requests = QStringLiteral("requests");
 inline const QString request = QStringLiteral("request");
 inline const QString diagnosis = QStringLiteral("diagnosis");
 inline const QString calibration = QStringLiteral("calibration");
+inline const QString decision = QStringLiteral("decision");
 inline const QString samplers = QStringLiteral("samplers");
 inline const QString jobs = QStringLiteral("jobs");
 }  // namespace page_id

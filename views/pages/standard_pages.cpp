@@ -1,6 +1,7 @@
 #include <QCoreApplication>
 
 #include "views/pages/calibration_page.h"
+#include "views/pages/decision_page.h"
 #include "views/pages/diagnosis_page.h"
 #include "views/pages/jobs_page.h"
 #include "views/pages/overview_page.h"
@@ -29,6 +30,7 @@ PageRegistry standard_pages() {
       spec<DiagnosisPage>(page_id::diagnosis, tr("Diagnosis"), QStringLiteral("diagnosis"), Qt::CTRL | Qt::Key_4),
       spec<CalibrationPage>(page_id::calibration, tr("Calibration"), QStringLiteral("calibration"),
                             Qt::CTRL | Qt::Key_5),
+      spec<DecisionPage>(page_id::decision, tr("Decision"), QStringLiteral("decision"), Qt::CTRL | Qt::Key_6),
       spec<SamplersPage>(page_id::samplers, tr("Samplers"), QStringLiteral("samplers"), Qt::CTRL | Qt::Key_7),
       spec<JobsPage>(page_id::jobs, tr("Jobs"), QStringLiteral("jobs"), Qt::CTRL | Qt::Key_9),
   };

@@ -309,6 +309,7 @@ void MainWindow::show_palette() {
             place(tr("Requests of %1").arg(name), page_id::requests, provider.id);
             place(tr("Diagnosis of %1").arg(name), page_id::diagnosis, provider.id);
             place(tr("Calibration against %1").arg(name), page_id::calibration, provider.id);
+            place(tr("Decision on %1").arg(name), page_id::decision, provider.id);
           }
         palette_->open(std::move(commands));
       });

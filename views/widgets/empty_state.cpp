@@ -17,19 +17,21 @@ namespace {
 /// Repaints its icon at every theme and scale.
 class IconLabel final : public QWidget {
  public:
-  IconLabel(QIcon drawing, int side, QWidget* parent) : QWidget(parent), drawing_(std::move(drawing)) {
+  IconLabel(QIcon drawing, int side, double opacity, QWidget* parent)
+      : QWidget(parent), drawing_(std::move(drawing)), opacity_(opacity) {
     setFixedSize(side, side);
   }
 
  protected:
   void paintEvent(QPaintEvent*) override {
     QPainter painter(this);
-    painter.setOpacity(0.55);
+    painter.setOpacity(opacity_);
     drawing_.paint(&painter, rect());
   }
 
  private:
   QIcon drawing_;
+  double opacity_;
 };
 
 /// Keeps a widget's text in the muted colour through palette changes.
@@ -66,6 +68,10 @@ void set_muted(QWidget* widget) {
   new Muter(widget);
 }
 
+QWidget* make_icon(const QString& name, int side, QWidget* parent) {
+  return new IconLabel(icon(name), side, 1, parent);
+}
+
 QLabel* make_label(const QString& text, TextStyle style, QWidget* parent) {
   auto* label = new QLabel(text, parent);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -96,7 +102,7 @@ EmptyState::EmptyState(const QString& icon_name, QWidget* parent) : QWidget(pare
   column->setContentsMargins(48, 48, 48, 48);
   column->setSpacing(10);
   column->addStretch(2);
-  column->addWidget(new IconLabel(icon(icon_name), 48, this), 0, Qt::AlignHCenter);
+  column->addWidget(new IconLabel(icon(icon_name), 48, 0.55, this), 0, Qt::AlignHCenter);
   column->addSpacing(6);
   title_ = make_label({}, TextStyle::section, this);
   title_->setAlignment(Qt::AlignCenter);

@@ -27,6 +27,8 @@ class EmptyState final : public QWidget {
 /// A label in one of the house's text sizes.
 enum class TextStyle { title, section, body, small };
 [[nodiscard]] QLabel* make_label(const QString& text, TextStyle style, QWidget* parent = nullptr);
+/// An icon that follows theme and scale.
+[[nodiscard]] QWidget* make_icon(const QString& name, int side, QWidget* parent = nullptr);
 /// Gives the widget's text the palette's muted colour, now and after theme changes.
 void set_muted(QWidget* widget);
 
