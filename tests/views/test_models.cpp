@@ -2,6 +2,7 @@
 #include <QAbstractItemModelTester>
 #include <QtTest>
 
+#include "fake_analyses.h"
 #include "fake_case.h"
 #include "views/models/candidate_model.h"
 #include "views/models/environment_model.h"

@@ -79,6 +79,9 @@ OverviewPage::OverviewPage(const PageContext& page_context, QWidget* parent) : P
   connect(table_, &QTableView::activated, this, &OverviewPage::open_requests);
   connect(table_, &QTableView::doubleClicked, this, &OverviewPage::open_requests);
   connect(verdict_, &VerdictPanel::requests_wanted, this, [this] { open_requests(table_->currentIndex()); });
+  connect(verdict_, &VerdictPanel::diagnosis_wanted, this, [this] {
+    context().navigation->go({page_id::diagnosis, wanted_provider_, 0, -1});
+  });
   refresh();
 }
 

@@ -26,6 +26,7 @@ VerdictPanel::VerdictPanel(QWidget* parent) : QFrame(parent) {
   scroll->setFrameShape(NoFrame);
   scroll->setWidgetResizable(true);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setAccessibleName(tr("Verdict of the chosen provider"));
   outer->addWidget(scroll);
   auto* inner = new QWidget;
   inner->setBackgroundRole(QPalette::Base);
@@ -55,13 +56,20 @@ VerdictPanel::VerdictPanel(QWidget* parent) : QFrame(parent) {
   column->addStretch();
   requests_ = new QPushButton(icon(QStringLiteral("requests")), tr("Show its requests"));
   connect(requests_, &QPushButton::clicked, this, &VerdictPanel::requests_wanted);
-  column->addWidget(requests_, 0, Qt::AlignLeft);
+  diagnosis_ = new QPushButton(icon(QStringLiteral("diagnosis")), tr("What would explain it"));
+  connect(diagnosis_, &QPushButton::clicked, this, &VerdictPanel::diagnosis_wanted);
+  auto* ways = new QHBoxLayout;
+  ways->addWidget(requests_);
+  ways->addWidget(diagnosis_);
+  ways->addStretch();
+  column->addLayout(ways);
   show_provider(nullptr, nullptr);
 }
 
 void VerdictPanel::show_provider(const ProviderRow* provider, const ProviderDecision* decision) {
   while (numbers_->rowCount() > 0) numbers_->removeRow(0);
   requests_->setVisible(provider);
+  diagnosis_->setVisible(provider && decision);
   outcome_.reset();
   if (!provider) {
     name_->clear();

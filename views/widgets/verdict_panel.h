@@ -20,6 +20,7 @@ class VerdictPanel final : public QFrame {
 
  signals:
   void requests_wanted();
+  void diagnosis_wanted();
 
  private:
   void restyle();
@@ -31,6 +32,7 @@ class VerdictPanel final : public QFrame {
   QLabel* reason_;
   QFormLayout* numbers_;
   QPushButton* requests_;
+  QPushButton* diagnosis_;
   std::optional<Outcome> outcome_;
 };
 
