@@ -1,6 +1,7 @@
 #pragma once
 // What runs the passes of gpu/kernels: a device or its twin. Internal to gpu/kernels.
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -34,5 +35,9 @@ class KernelBackend {
   virtual std::vector<RowReport> race(int slot, std::span<const RowTask> tasks) = 0;
   virtual std::vector<float> row(int slot, int row) = 0;
 };
+
+[[nodiscard]] std::unique_ptr<KernelBackend> make_twin_backend();
+/// Throws as make_cuda_scorer() does.
+[[nodiscard]] std::unique_ptr<KernelBackend> make_cuda_backend(int device);
 
 }  // namespace difr::gpu::kernels

@@ -176,12 +176,12 @@ bool cuda_scorer_available() {
   return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0 && kernels_fit_device();
 }
 
-FusedScorer make_cuda_scorer(const FusedOptions& options, int device) {
+std::unique_ptr<KernelBackend> make_cuda_backend(int device) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
   if (device < 0 || device >= devices)
     throw environment_error("cuda:" + std::to_string(device), "this machine has no such device", "use --device cpu");
-  return {std::make_unique<CudaBackend>(device), options};
+  return std::make_unique<CudaBackend>(device);
 }
 
 }  // namespace difr::gpu::kernels
@@ -195,7 +195,7 @@ namespace difr::gpu::kernels {
 bool cuda_scorer_available() {
   return false;
 }
-FusedScorer make_cuda_scorer(const FusedOptions&, int device) {
+std::unique_ptr<KernelBackend> make_cuda_backend(int device) {
   throw environment_error("cuda:" + std::to_string(device), "this build has no CUDA kernels",
                           "build with the cuda preset, or use --device cpu");
 }

@@ -223,4 +223,11 @@ void FusedScorer::race_filtered(int slot, FusedChunk& out) {
   for (std::size_t n = 0; n < tasks.size(); ++n) take_race(out.rows[static_cast<std::size_t>(tasks[n].row)], raced[n]);
 }
 
+FusedScorer make_twin_scorer(const FusedOptions& options) {
+  return {make_twin_backend(), options};
+}
+FusedScorer make_cuda_scorer(const FusedOptions& options, int device) {
+  return {make_cuda_backend(device), options};
+}
+
 }  // namespace difr::gpu::kernels

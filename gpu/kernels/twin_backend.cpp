@@ -109,8 +109,8 @@ class TwinBackend final : public KernelBackend {
 
 }  // namespace
 
-FusedScorer make_twin_scorer(const FusedOptions& options) {
-  return {std::make_unique<TwinBackend>(), options};
+std::unique_ptr<KernelBackend> make_twin_backend() {
+  return std::make_unique<TwinBackend>();
 }
 
 }  // namespace difr::gpu::kernels
