@@ -38,6 +38,7 @@ AnalysisPage::AnalysisPage(const PageContext& page_context, const Texts& texts, 
   stack_->addWidget(new QWidget);
   missing_ = new EmptyState(texts.icon);
   missing_->add_button(tr("Recompute…"), context().recompute);
+  missing_->add_button(tr("Import trusted logs…"), context().import_trusted);
   stack_->addWidget(missing_);
   work_ = new WorkState;
   stack_->addWidget(work_);

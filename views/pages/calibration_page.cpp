@@ -128,8 +128,8 @@ std::optional<AnalysisPage::Missing> CalibrationPage::missing(const CaseOverview
       overview.providers, [](const ProviderRow& row) { return row.role == ProviderRole::calibration; });
   if (!trusted)
     return Missing{tr("No trusted log in this case"),
-                   tr("Thresholds rest on runs whose model, weights and sampling you know. Import one with “Import "
-                      "trusted logs as calibration”, then recompute.")};
+                   tr("Thresholds rest on runs whose model, weights and sampling you know. Import such a log "
+                      "as calibration, then recompute.")};
   return Missing{tr("No calibration yet"),
                  tr("The trusted logs are imported. Recompute the case: the calibration is made from their margins.")};
 }

@@ -75,6 +75,7 @@ DecisionPage::DecisionPage(const PageContext& page_context, QWidget* parent) : P
 
   missing_ = new EmptyState(QStringLiteral("decision"));
   missing_->add_button(tr("Recompute…"), context().recompute);
+  missing_->add_button(tr("Import trusted logs…"), context().import_trusted);
   stack_ = new QStackedLayout(this);
   stack_->addWidget(new QWidget(this));
   stack_->addWidget(missing_);

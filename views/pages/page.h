@@ -23,6 +23,7 @@ struct PageContext {
   std::function<void(const Problem&)> report;  ///< adds to the error list
   std::function<void()> recompute;             ///< opens the recompute panel
   std::function<void()> import;                ///< asks for logs
+  std::function<void()> import_trusted;        ///< asks for logs to calibrate on
 };
 
 class Page : public QWidget {

@@ -86,7 +86,8 @@ PageContext MainWindow::page_context() {
           &navigation_,
           [this](const Problem& problem) { report(problem); },
           [this] { choose_recompute(); },
-          [this] { choose_logs(ProviderRole::subject); }};
+          [this] { choose_logs(ProviderRole::subject); },
+          [this] { choose_logs(ProviderRole::calibration); }};
 }
 
 Page* MainWindow::page(const QString& id) {

@@ -113,7 +113,12 @@ EmptyState::EmptyState(const QString& icon_name, QWidget* parent) : QWidget(pare
   explanation_->setMaximumWidth(520);
   explanation_->setMinimumWidth(320);
   set_muted(explanation_);
-  column->addWidget(explanation_, 0, Qt::AlignHCenter);
+  // Not aligned but between stretches: an aligned label keeps the height of its first text and cuts a longer one.
+  auto* middle = new QHBoxLayout;
+  middle->addStretch(1);
+  middle->addWidget(explanation_, 100);
+  middle->addStretch(1);
+  column->addLayout(middle);
   column->addSpacing(8);
   buttons_ = new QHBoxLayout;
   buttons_->setSpacing(10);

@@ -1,5 +1,6 @@
 #include "views/widgets/work_state.h"
 
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
@@ -23,7 +24,12 @@ WorkState::WorkState(QWidget* parent) : QWidget(parent) {
   explanation_->setMinimumWidth(320);
   explanation_->setMaximumWidth(520);
   set_muted(explanation_);
-  column->addWidget(explanation_, 0, Qt::AlignHCenter);
+  // Not aligned but between stretches: an aligned label keeps the height of its first text and cuts a longer one.
+  auto* middle = new QHBoxLayout;
+  middle->addStretch(1);
+  middle->addWidget(explanation_, 100);
+  middle->addStretch(1);
+  column->addLayout(middle);
   column->addSpacing(4);
   bar_ = new QProgressBar;
   bar_->setFixedWidth(320);
