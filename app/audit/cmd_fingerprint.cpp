@@ -9,6 +9,7 @@
 #include "core/fingerprint/fingerprint_file.h"
 #include "core/fingerprint/per_byte.h"
 #include "core/util/read_file.h"
+#include "core/util/write_file.h"
 #include "gpu/fingerprint/reference_states.h"
 
 namespace difr::app {
@@ -55,7 +56,7 @@ int run_fingerprint(const GlobalOptions& options, const MakeArguments& a) {
     if (!gpu::fill_fingerprints(*engine, claims, projection, claim, stop.token()))
       throw environment_error(a.out.string(), "was not written: stopped", "start it again");
     const auto bytes = write_fingerprints(claim);
-    write_whole_file(a.out, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    write_file(a.out, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     out["path"] = a.out.string();
     out["tokens"] = claim.tokens();
     out["bytes_per_token"] = fingerprint_bytes_per_token(claim.dtype, claim.k);
@@ -65,7 +66,7 @@ int run_fingerprint(const GlobalOptions& options, const MakeArguments& a) {
     if (stop.token().stop_requested())
       throw environment_error(a.toploc_out.string(), "was not written: stopped", "start it again");
     proofs.log = claim.log;
-    write_whole_file(a.toploc_out, write_toploc(proofs));
+    write_file(a.toploc_out, write_toploc(proofs));
     out["toploc_path"] = a.toploc_out.string();
     std::size_t count = 0;
     for (const auto& request : proofs.requests) count += request.proofs.size();

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "app/audit/log_claims.h"
+#include "core/util/write_file.h"
 #include "gpu/generate/generate.h"
 
 namespace difr::app {
@@ -79,7 +80,7 @@ int run_generate(const GlobalOptions& options, const GenerateArguments& argument
           *engine, log, profile, arguments.links, [&](std::int64_t tokens) { line.update(tokens, most); },
           stop.token()))
     throw environment_error(arguments.out.string(), "was not written: the generation was stopped", "start it again");
-  write_whole_file(arguments.out, write_generation_log(log));
+  write_file(arguments.out, write_generation_log(log));
   std::int64_t tokens = 0, failed = 0;
   for (const auto& sample : log.samples) {
     tokens += static_cast<std::int64_t>(sample.output.size());

@@ -1,7 +1,5 @@
 #include "app/audit/log_claims.h"
 
-#include <fstream>
-
 #include "app/audit/steps.h"
 
 namespace difr::app {
@@ -20,15 +18,6 @@ std::vector<Claim> claims_of_log(const std::filesystem::path& log, const GlobalO
     });
   if (claims.empty()) throw bad_input(log.string(), "holds no request as token ids", "see `difr-audit import` on it");
   return claims;
-}
-
-void write_whole_file(const std::filesystem::path& path, std::string_view bytes) {
-  const auto unfinished = path.string() + ".unfinished";
-  std::ofstream out(unfinished, std::ios::binary);
-  out << bytes;
-  out.close();
-  if (!out) throw environment_error(unfinished, "could not be written", "check the folder and the space left");
-  std::filesystem::rename(unfinished, path);
 }
 
 }  // namespace difr::app

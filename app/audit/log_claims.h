@@ -14,7 +14,4 @@ namespace difr::app {
 [[nodiscard]] std::vector<Claim> claims_of_log(const std::filesystem::path& log, const GlobalOptions& options,
                                                std::stop_token stop);
 
-/// Writes beside the target first and renames: a file that is there is a whole one. Throws difr::Error (environment).
-void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
-
 }  // namespace difr::app

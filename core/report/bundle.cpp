@@ -6,6 +6,7 @@
 #include "core/report/signature.h"
 #include "core/util/error.h"
 #include "core/util/sha256.h"
+#include "core/util/write_file.h"
 
 namespace difr {
 namespace {
@@ -25,7 +26,7 @@ std::vector<std::filesystem::path> write_report(const ReportModel& model, const 
   report::Json files = report::Json::array();
   const auto put = [&](const char* suffix, const std::string& bytes) {
     written.push_back(with_suffix(base, suffix));
-    report::write_file(written.back(), bytes);
+    write_file(written.back(), bytes);
     files.push_back({{"name", report::clean_utf8(written.back().filename().string())},
                      {"sha256", sha256_hex(bytes)},
                      {"size", bytes.size()}});
@@ -41,7 +42,7 @@ std::vector<std::filesystem::path> write_report(const ReportModel& model, const 
   manifest["files"] = std::move(files);
   const std::string text = manifest.dump(1) + "\n";
   written.push_back(with_suffix(base, ".manifest.json"));
-  report::write_file(written.back(), text);
+  write_file(written.back(), text);
   const auto signature_path = with_suffix(base, ".manifest.sig");
   if (signing_key.empty()) {
     std::error_code ignored;
@@ -51,7 +52,7 @@ std::vector<std::filesystem::path> write_report(const ReportModel& model, const 
   const report::Json signature = {
       {"algorithm", "Ed25519"}, {"public_key", public_key}, {"signature", report::ed25519_sign(text, signing_key)}};
   written.push_back(signature_path);
-  report::write_file(written.back(), signature.dump(1) + "\n");
+  write_file(written.back(), signature.dump(1) + "\n");
   return written;
 }
 

@@ -124,7 +124,5 @@ void add_manifest(Document& document, const ReportModel& model);
 
 [[nodiscard]] std::string render_html(const Document& document);
 [[nodiscard]] std::string render_pdf(const Document& document);
-/// Whole or not at all. Throws difr::Error when it cannot be written.
-void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace difr::report

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <system_error>
 
 #include "core/report/document.h"
 #include "core/report/pdf_canvas.h"
 #include "core/report/text.h"
-#include "core/util/error.h"
+#include "core/util/write_file.h"
 
 namespace difr::report {
 namespace {
@@ -195,23 +193,6 @@ std::string render_pdf(const Document& document) {
   return one_pass(document, pages, final_pages);
 }
 
-void write_file(const std::filesystem::path& path, std::string_view bytes) {
-  // Beside the target and renamed: a reader never sees half a report.
-  std::filesystem::path partial = path;
-  partial += ".partial";
-  std::ofstream out(partial, std::ios::binary | std::ios::trunc);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(partial, path, error);
-  if (!out || error) {
-    std::error_code ignored;
-    std::filesystem::remove(partial, ignored);
-    throw environment_error(path.string(), "cannot write the file",
-                            "check that the folder exists, is writable and has space");
-  }
-}
-
 }  // namespace difr::report
 
 namespace difr {
@@ -221,7 +202,7 @@ std::string render_pdf(const ReportModel& model) {
 }
 
 void write_pdf(const ReportModel& model, const std::filesystem::path& path) {
-  report::write_file(path, render_pdf(model));
+  write_file(path, render_pdf(model));
 }
 
 }  // namespace difr
