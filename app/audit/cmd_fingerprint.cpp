@@ -81,9 +81,7 @@ int run_fingerprint(const GlobalOptions& options, const MakeArguments& a) {
   return 0;
 }
 
-bool is_toploc(const std::filesystem::path& path) {
-  const auto bytes = read_file_bytes(path, kFingerprintFileLimit);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+bool is_toploc(std::string_view text) {
   const auto start = text.find_first_not_of(" \t\r\n");
   return start != std::string_view::npos && text[start] == '{' && text.find("\"proofs\"") != std::string_view::npos;
 }
@@ -112,12 +110,18 @@ class Verifier {
 
   nlohmann::ordered_json run() {
     nlohmann::ordered_json methods = nlohmann::ordered_json::array();
-    if (is_toploc(a_.file)) {
-      methods.push_back(toploc());
-    } else {
-      const auto file = read_fingerprints(a_.file);
-      for (const auto& claim : file.claims) methods.push_back(activation(claim, file.issues));
+    std::optional<ToplocClaim> proofs;
+    FingerprintFile file;
+    {
+      const auto bytes = read_file_bytes(a_.file, kFingerprintFileLimit);
+      const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      if (is_toploc(text))
+        proofs = parse_toploc(text, a_.file.string());
+      else
+        file = parse_fingerprints(bytes, a_.file.string());
     }
+    if (proofs) methods.push_back(toploc(*proofs));
+    for (const auto& claim : file.claims) methods.push_back(activation(claim, file.issues));
     if (stop_.token().stop_requested())
       throw environment_error(a_.file.string(), "was not verified to the end: stopped", "start it again");
     return {{"file", a_.file.string()}, {"log", a_.log.string()}, {"methods", methods}};
@@ -217,8 +221,7 @@ class Verifier {
                     "give trusted fingerprints made with the same settings");
   }
 
-  nlohmann::ordered_json toploc() {
-    const auto claim = read_toploc(a_.file);
+  nlohmann::ordered_json toploc(const ToplocClaim& claim) {
     const auto checks = gpu::check_proofs(*engine_, claims_, claim, a_.thresholds, stop_.token());
     ToplocReport sum;
     double mismatches = 0, mantissa = 0;

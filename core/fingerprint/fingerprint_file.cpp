@@ -73,11 +73,14 @@ std::optional<std::vector<float>> tensor_values(std::span<const std::uint8_t> fi
 }  // namespace
 
 FingerprintFile read_fingerprints(const std::filesystem::path& path) {
-  const std::vector<std::uint8_t> bytes = read_file_bytes(path, kFingerprintFileLimit);
+  return parse_fingerprints(read_file_bytes(path, kFingerprintFileLimit), path.string());
+}
+
+FingerprintFile parse_fingerprints(std::span<const std::uint8_t> bytes, const std::string& where) {
   // A safetensors header's length never starts with '{' and then makes sense: that would be 123 and six zero bytes.
   const bool json = !bytes.empty() && bytes[0] == '{' && (bytes.size() < 8 || bytes[7] != 0);
-  if (json) return parse_fingerprints_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
-  return parse_fingerprints_safetensors(bytes, path.string());
+  if (json) return parse_fingerprints_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, where);
+  return parse_fingerprints_safetensors(bytes, where);
 }
 
 FingerprintFile parse_fingerprints_safetensors(std::span<const std::uint8_t> bytes, const std::string& where) {

@@ -27,6 +27,7 @@ inline constexpr std::uint64_t kFingerprintFileLimit = std::uint64_t{1} << 30;
 
 /// By content: JSON when the first character is '{', else safetensors.
 [[nodiscard]] FingerprintFile read_fingerprints(const std::filesystem::path& path);
+[[nodiscard]] FingerprintFile parse_fingerprints(std::span<const std::uint8_t> bytes, const std::string& where);
 [[nodiscard]] FingerprintFile parse_fingerprints_safetensors(std::span<const std::uint8_t> bytes,
                                                              const std::string& where);
 [[nodiscard]] FingerprintFile parse_fingerprints_json(std::string_view text, const std::string& where);
