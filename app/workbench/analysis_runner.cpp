@@ -17,6 +17,13 @@ std::string scores_basis(const CaseFile& file, const RunRow& run) {
   return std::to_string(run.id) + '/' + std::to_string(run.requests_done) + '/' + newest;
 }
 
+std::function<void(std::size_t, std::size_t)> counting_in(JobProgress& progress) {
+  return [&progress](std::size_t done, std::size_t total) {
+    progress.done = static_cast<std::int64_t>(done);
+    progress.total = static_cast<std::int64_t>(total);
+  };
+}
+
 }  // namespace
 
 AnalysisRunner::AnalysisRunner(CaseService& cases, QObject* parent) : AnalysisService(parent), cases_(cases) {
@@ -46,10 +53,7 @@ quint64 AnalysisRunner::diagnose(QObject* context, std::int64_t provider_id,
         const auto provider = file.provider(provider_id);
         if (!provider) throw bad_input(file.path().string(), "the provider is not in this case any more", "reload it");
         DiagnosisOptions options;
-        options.progress = [&progress](std::size_t done, std::size_t total) {
-          progress.done = static_cast<std::int64_t>(done);
-          progress.total = static_cast<std::int64_t>(total);
-        };
+        options.progress = counting_in(progress);
         return std::make_shared<const Diagnosis>(
             diagnose_provider(file, require_run(file), *provider, std::move(options), stop));
       },
@@ -82,10 +86,7 @@ quint64 AnalysisRunner::preview_decision(QObject* context, const DecisionOptions
           if (!stop.stop_requested()) cache->basis = basis;
         }
         return std::make_shared<const DecisionPreview>(
-            difr::preview_decision(cache->material, options, stop, [&](std::size_t done, std::size_t total) {
-              progress.done = static_cast<std::int64_t>(done);
-              progress.total = static_cast<std::int64_t>(total);
-            }));
+            difr::preview_decision(cache->material, options, stop, counting_in(progress)));
       },
       std::move(reply));
 }
