@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views/models/explanation_model.h"
+#include "views/models/format.h"
 #include "views/theme/palette.h"
 
 namespace difr::views {

@@ -5,6 +5,7 @@
 #include <QDateTime>
 #include <QObject>
 #include <QString>
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -50,6 +51,12 @@ struct CaseOverview {
   double noise_sigma = 0;
   DecisionOptions decision_options;  ///< under which the stored decisions were made
   std::vector<Finding> findings;
+
+  /// Null: not decided.
+  [[nodiscard]] const ProviderDecision* decision_of(std::int64_t provider_id) const {
+    const auto found = std::ranges::find(decisions, provider_id, &ProviderDecision::provider_id);
+    return found == decisions.end() ? nullptr : &*found;
+  }
 };
 
 /// One request with all that is known of it. `evidence` and `scores` are absent before a recomputation.

@@ -4,7 +4,6 @@
 #include <QGuiApplication>
 #include <QLocale>
 #include <algorithm>
-#include <cmath>
 
 #include "views/models/format.h"
 #include "views/theme/palette.h"
@@ -76,12 +75,6 @@ QString parameters_text(const Explanation& explanation) {
     parts << QStringLiteral("%1 %2").arg(name, value);
   }
   return parts.join(QStringLiteral(";  "));
-}
-
-QString format_nats(double nats) {
-  if (std::isnan(nats)) return dash();
-  if (std::isinf(nats)) return nats > 0 ? QStringLiteral("∞") : QStringLiteral("−∞");
-  return QLocale().toString(nats, 'f', 1).replace(QLatin1Char('-'), QChar(0x2212));
 }
 
 ExplanationModel::ExplanationModel(QObject* parent)

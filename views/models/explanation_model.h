@@ -34,7 +34,5 @@ class ExplanationModel final : public TableModel {
 [[nodiscard]] QString parameters_text(const Explanation& explanation);
 /// One parameter: its name for people, and its value with the interval.
 [[nodiscard]] std::pair<QString, QString> parameter_text(const FittedParameter& parameter);
-/// A difference of log-likelihoods in nats.
-[[nodiscard]] QString format_nats(double nats);
 
 }  // namespace difr::views

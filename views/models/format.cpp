@@ -57,4 +57,18 @@ QString format_rate(double per_second) {
   return QLocale().toString(per_second, 'f', per_second < 10 ? 1 : 0);
 }
 
+QString format_rate_of(double share) {
+  return QLocale().toString(100 * share, 'g', 3) + QStringLiteral(" %");
+}
+
+QString format_nats(double nats) {
+  if (std::isnan(nats)) return dash();
+  if (std::isinf(nats)) return nats > 0 ? QStringLiteral("∞") : QStringLiteral("−∞");
+  return QLocale().toString(nats, 'f', 1).replace(QLatin1Char('-'), QChar(0x2212));
+}
+
+QString from_utf8(std::string_view utf8) {
+  return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
+}
+
 }  // namespace difr::views

@@ -3,6 +3,7 @@
 
 #include <QString>
 #include <optional>
+#include <string_view>
 
 namespace difr::views {
 
@@ -13,6 +14,9 @@ namespace difr::views {
 [[nodiscard]] QString format_p(std::optional<double> p);  ///< "< 0.0001" below that
 [[nodiscard]] QString format_duration(double seconds);    ///< "3 min 20 s"; "–" for NaN
 [[nodiscard]] QString format_rate(double per_second);
+[[nodiscard]] QString format_rate_of(double share);  ///< of false alarms: "1 %", "0.05 %"
+[[nodiscard]] QString format_nats(double nats);      ///< 1 decimal; "∞", "–"
 [[nodiscard]] QString dash();
+[[nodiscard]] QString from_utf8(std::string_view utf8);
 
 }  // namespace difr::views

@@ -15,11 +15,6 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// Findings first, as on the Overview.
-int severity(Outcome outcome) {
-  return outcome == Outcome::fail ? 0 : outcome == Outcome::undetermined ? 1 : 2;
-}
-
 }  // namespace
 
 PreviewModel::PreviewModel(QObject* parent)
@@ -51,10 +46,7 @@ const ProviderPreview* PreviewModel::at(int row) const {
 }
 
 const ProviderDecision* PreviewModel::decision(int row) const {
-  if (!overview_ || !at(row)) return nullptr;
-  const auto found =
-      std::ranges::find(overview_->decisions, at(row)->decision.provider_id, &ProviderDecision::provider_id);
-  return found == overview_->decisions.end() ? nullptr : &*found;
+  return overview_ && at(row) ? overview_->decision_of(at(row)->decision.provider_id) : nullptr;
 }
 
 int PreviewModel::row_of(std::int64_t provider_id) const {

@@ -1,7 +1,6 @@
 #include "views/models/promise_model.h"
 
 #include <QGuiApplication>
-#include <QLocale>
 #include <limits>
 
 #include "views/models/format.h"
@@ -9,10 +8,6 @@
 #include "views/theme/palette.h"
 
 namespace difr::views {
-
-QString format_rate_of(double share) {
-  return QLocale().toString(100 * share, 'g', 3) + QStringLiteral(" %");
-}
 
 PromiseModel::PromiseModel(QObject* parent)
     : TableModel({{tr("False alarms"), tr("Share of honest requests that may lie above the limit"), true},

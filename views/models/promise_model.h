@@ -25,7 +25,4 @@ class PromiseModel final : public TableModel {
   std::shared_ptr<const CalibrationStudy> study_;
 };
 
-/// A false-alarm rate for people: "1 %", "0.05 %".
-[[nodiscard]] QString format_rate_of(double share);
-
 }  // namespace difr::views

@@ -49,6 +49,10 @@ QString outcome_text(Outcome outcome) {
   return ProviderModel::tr("undetermined");
 }
 
+int severity(Outcome outcome) {
+  return outcome == Outcome::fail ? 0 : outcome == Outcome::undetermined ? 1 : 2;
+}
+
 ProviderModel::ProviderModel(QObject* parent) : TableModel(make_columns(), parent) {}
 
 void ProviderModel::set_overview(std::shared_ptr<const CaseOverview> overview) {
@@ -56,10 +60,8 @@ void ProviderModel::set_overview(std::shared_ptr<const CaseOverview> overview) {
   overview_ = std::move(overview);
   lines_.clear();
   if (overview_) {
-    for (const ProviderRow& provider : overview_->providers) {
-      const auto found = std::ranges::find(overview_->decisions, provider.id, &ProviderDecision::provider_id);
-      lines_.push_back({&provider, found == overview_->decisions.end() ? nullptr : &*found});
-    }
+    for (const ProviderRow& provider : overview_->providers)
+      lines_.push_back({&provider, overview_->decision_of(provider.id)});
     // Trusted logs are context, not findings: they come last.
     std::ranges::stable_sort(lines_, {},
                              [](const Line& line) { return line.provider->role == ProviderRole::calibration; });
@@ -115,11 +117,8 @@ QVariant ProviderModel::raw(const Line& line, int column) const {
   const ProviderDecision* d = line.decision;
   switch (column) {
     case verdict:
-      return d                                                  ? (d->verdict == Outcome::fail           ? 0
-                                                                   : d->verdict == Outcome::undetermined ? 1
-                                                                                                         : 2)
-             : line.provider->role == ProviderRole::calibration ? 4
-                                                                : 3;
+      if (d) return severity(d->verdict);
+      return line.provider->role == ProviderRole::calibration ? 4 : 3;
     case exact_match:
       return d ? d->exact_match : nan;
     case mean_margin:

@@ -46,5 +46,7 @@ class ProviderModel final : public TableModel {
 };
 
 [[nodiscard]] QString outcome_text(Outcome outcome);
+/// Order of verdicts in tables: findings first.
+[[nodiscard]] int severity(Outcome outcome);
 
 }  // namespace difr::views

@@ -11,10 +11,6 @@
 namespace difr::views {
 namespace {
 
-QString text(std::string_view utf8) {
-  return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
-}
-
 /// Verified against an engine's own output; read or emulated; not to be had.
 Outcome trust(Verification verification) {
   switch (verification) {
@@ -103,8 +99,8 @@ QStringList SamplerModel::users(int row) const {
   if (!overview_) return names;
   const std::string_view id = at(row)->id;
   for (const ProviderRow& provider : overview_->providers) {
-    const auto decision = std::ranges::find(overview_->decisions, provider.id, &ProviderDecision::provider_id);
-    const bool scored = decision != overview_->decisions.end() && decision->sampler == id;
+    const ProviderDecision* decision = overview_->decision_of(provider.id);
+    const bool scored = decision && decision->sampler == id;
     // A greedy provider may declare any sampler; none of it is used.
     if (scored || (provider.config.sampler == id && !provider.config.sampling.greedy()))
       names << QString::fromStdString(provider.config.name);
@@ -114,12 +110,12 @@ QStringList SamplerModel::users(int row) const {
 
 QVariant SamplerModel::display(int row, int column) const {
   const SamplerProfile& p = *at(row);
-  const auto or_dash = [](std::string_view utf8) { return utf8.empty() ? dash() : text(utf8); };
+  const auto or_dash = [](std::string_view utf8) { return utf8.empty() ? dash() : from_utf8(utf8); };
   switch (column) {
     case profile:
-      return text(p.id);
+      return from_utf8(p.id);
     case title:
-      return text(p.title);
+      return from_utf8(p.title);
     case family:
       return family_text(p.family);
     case verification:
@@ -150,9 +146,10 @@ QVariant SamplerModel::cell(int row, int column, int role) const {
       if (column == in_case) return -static_cast<int>(users(row).size());
       return display(row, column);
     case id_role:
-      return text(p.id);
+      return from_utf8(p.id);
     case search_role: {
-      QStringList all{text(p.noise), text(p.alignment), text(p.verified_by), users(row).join(QLatin1Char(' '))};
+      QStringList all{from_utf8(p.noise), from_utf8(p.alignment), from_utf8(p.verified_by),
+                      users(row).join(QLatin1Char(' '))};
       for (int c = 0; c < column_count; ++c) all << display(row, c).toString();
       return all.join(QLatin1Char('\n'));
     }

@@ -85,12 +85,7 @@ void AnalysisPage::refresh() {
     provider_->clear();
     return set_state(State::blank);
   }
-  context().cases->load_overview(this, [this](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) {
-    if (reply)
-      take_overview(*reply);
-    else
-      context().report(reply.error());
-  });
+  read_overview([this](auto overview) { take_overview(std::move(overview)); });
 }
 
 void AnalysisPage::take_overview(std::shared_ptr<const CaseOverview> now) {

@@ -13,6 +13,7 @@
 #include "views/models/environment_model.h"
 #include "views/models/format.h"
 #include "views/models/promise_model.h"
+#include "views/widgets/card.h"
 #include "views/widgets/empty_state.h"
 #include "views/widgets/table_view.h"
 
@@ -22,9 +23,7 @@ namespace {
 /// A card: a heading, a sentence, and what it is about.
 std::pair<QWidget*, QVBoxLayout*> card(const QString& title, QLabel** sentence) {
   auto* box = new QFrame;
-  box->setFrameShape(QFrame::NoFrame);
-  box->setAutoFillBackground(true);
-  box->setBackgroundRole(QPalette::Base);
+  make_card(box);
   auto* column = new QVBoxLayout(box);
   column->setContentsMargins(14, 10, 14, 8);
   column->setSpacing(4);
@@ -103,13 +102,9 @@ QWidget* CalibrationPage::make_content() {
   column->addSpacing(6);
   scores_ = new ScoreChart;
   scores_->setMinimumSize(320, 170);
-  auto* rows = new QSplitter(Qt::Vertical);
-  rows->setChildrenCollapsible(false);
-  rows->setHandleWidth(12);
+  auto* rows = make_splitter(Qt::Vertical);
   const auto row = [rows](QWidget* left, QWidget* right) {
-    auto* pair = new QSplitter(Qt::Horizontal);
-    pair->setChildrenCollapsible(false);
-    pair->setHandleWidth(12);
+    auto* pair = make_splitter(Qt::Horizontal);
     pair->addWidget(left);
     pair->addWidget(right);
     pair->setSizes({530, 520});

@@ -13,9 +13,9 @@
 #include "core/verdict/sign_off.h"
 #include "views/models/format.h"
 #include "views/models/preview_model.h"
-#include "views/models/promise_model.h"
 #include "views/models/provider_model.h"
 #include "views/models/sort_proxy.h"
+#include "views/widgets/card.h"
 #include "views/widgets/empty_state.h"
 #include "views/widgets/fact_panel.h"
 #include "views/widgets/level_slider.h"
@@ -57,9 +57,7 @@ DecisionPage::DecisionPage(const PageContext& page_context, QWidget* parent) : P
   column->addLayout(head);
   column->addWidget(make_levels());
 
-  auto* split = new QSplitter(Qt::Vertical);
-  split->setChildrenCollapsible(false);
-  split->setHandleWidth(12);
+  auto* split = make_splitter(Qt::Vertical);
   split->addWidget(make_providers());
   sign_off_ = new SignOffPanel;
   connect(sign_off_, &SignOffPanel::sign_wanted, this, &DecisionPage::sign);
@@ -94,9 +92,7 @@ DecisionPage::DecisionPage(const PageContext& page_context, QWidget* parent) : P
 
 QWidget* DecisionPage::make_levels() {
   auto* card = new QFrame;
-  card->setFrameShape(QFrame::NoFrame);
-  card->setAutoFillBackground(true);
-  card->setBackgroundRole(QPalette::Base);
+  make_card(card);
   auto* column = new QVBoxLayout(card);
   column->setContentsMargins(14, 10, 14, 10);
   column->setSpacing(6);
@@ -145,9 +141,7 @@ QWidget* DecisionPage::make_providers() {
   };
   connect(table_, &QTableView::activated, this, open);
   connect(table_, &QTableView::doubleClicked, this, open);
-  auto* split = new QSplitter(Qt::Horizontal);
-  split->setChildrenCollapsible(false);
-  split->setHandleWidth(12);
+  auto* split = make_splitter(Qt::Horizontal);
   split->addWidget(table_);
   split->addWidget(facts_);
   split->setSizes({800, 260});
@@ -173,12 +167,7 @@ void DecisionPage::refresh() {
     model_->set_preview(nullptr, nullptr);
     return stack_->setCurrentIndex(0);
   }
-  context().cases->load_overview(this, [this](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) {
-    if (reply)
-      take_overview(*reply);
-    else
-      context().report(reply.error());
-  });
+  read_overview([this](auto overview) { take_overview(std::move(overview)); });
 }
 
 void DecisionPage::take_overview(std::shared_ptr<const CaseOverview> overview) {

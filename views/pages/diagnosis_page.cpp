@@ -8,6 +8,7 @@
 #include "views/charts/gap_chart.h"
 #include "views/models/explanation_model.h"
 #include "views/models/format.h"
+#include "views/widgets/card.h"
 #include "views/widgets/empty_state.h"
 #include "views/widgets/explanation_panel.h"
 #include "views/widgets/table_view.h"
@@ -45,13 +46,9 @@ QWidget* DiagnosisPage::make_content() {
   table_->setMinimumHeight(120);
   connect(table_, &TableView::current_row_changed, this, &DiagnosisPage::show_explanation);
 
-  auto* split = new QSplitter(Qt::Vertical);
-  split->setChildrenCollapsible(false);
-  split->setHandleWidth(12);
+  auto* split = make_splitter(Qt::Vertical);
   split->addWidget(table_);
-  auto* lower = new QSplitter(Qt::Horizontal);
-  lower->setChildrenCollapsible(false);
-  lower->setHandleWidth(12);
+  auto* lower = make_splitter(Qt::Horizontal);
   chart_ = new GapChart;
   chart_->setMinimumSize(340, 200);
   connect(chart_, &GapChart::chosen, this, [this](int bar) { table_->selectRow(bar); });

@@ -12,6 +12,7 @@
 #include "views/models/format.h"
 #include "views/models/provider_model.h"
 #include "views/models/sort_proxy.h"
+#include "views/widgets/card.h"
 #include "views/widgets/empty_state.h"
 #include "views/widgets/table_view.h"
 #include "views/widgets/verdict_panel.h"
@@ -42,13 +43,9 @@ OverviewPage::OverviewPage(const PageContext& page_context, QWidget* parent) : P
   table_->sortByColumn(ProviderModel::verdict, Qt::AscendingOrder);
   table_->setMinimumHeight(120);
 
-  auto* split = new QSplitter(Qt::Vertical);
-  split->setChildrenCollapsible(false);
-  split->setHandleWidth(12);
+  auto* split = make_splitter(Qt::Vertical);
   split->addWidget(table_);
-  auto* lower = new QSplitter(Qt::Horizontal);
-  lower->setChildrenCollapsible(false);
-  lower->setHandleWidth(12);
+  auto* lower = make_splitter(Qt::Horizontal);
   chart_ = new ScoreChart;
   chart_->setMinimumSize(320, 180);
   verdict_ = new VerdictPanel;
@@ -96,12 +93,7 @@ void OverviewPage::arrive(const Location& location) {
 
 void OverviewPage::refresh() {
   if (!context().cases->is_open()) return show(nullptr);
-  context().cases->load_overview(this, [this](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) {
-    if (reply)
-      show(*reply);
-    else
-      context().report(reply.error());
-  });
+  read_overview([this](auto overview) { show(std::move(overview)); });
 }
 
 void OverviewPage::show(std::shared_ptr<const CaseOverview> overview) {
@@ -169,21 +161,17 @@ void OverviewPage::show_selection() {
         std::ranges::find(overview_->providers, index.data(TableModel::id_role).toLongLong(), &ProviderRow::id);
     return found == overview_->providers.end() ? nullptr : &*found;
   };
-  const auto decision_of = [&](const ProviderRow& provider) {
-    const auto found = std::ranges::find(overview_->decisions, provider.id, &ProviderDecision::provider_id);
-    return found == overview_->decisions.end() ? nullptr : &*found;
-  };
   for (const QModelIndex& index : rows) {
     const ProviderRow* provider = provider_of(index);
     if (provider && (!shown || index.row() == table_->currentIndex().row())) {
       shown = provider;
-      decision = decision_of(*provider);
+      decision = overview_->decision_of(provider->id);
     }
   }
   const std::string statistic = decision ? decision->statistic : std::string();
   for (const QModelIndex& index : rows) {
     const ProviderRow* provider = provider_of(index);
-    const ProviderDecision* own = provider ? decision_of(*provider) : nullptr;
+    const ProviderDecision* own = provider ? overview_->decision_of(provider->id) : nullptr;
     // Scores in another unit have no place on this axis.
     if (own && own->statistic == statistic && subjects.size() < drawable)
       subjects.push_back({QString::fromStdString(own->name), scores_of(provider->id), own->score});

@@ -40,6 +40,14 @@ class Page : public QWidget {
 
  protected:
   [[nodiscard]] const PageContext& context() const { return context_; }
+  /// Reads the open case's overview and hands it to `take`; a failure goes to the error list.
+  void read_overview(std::function<void(std::shared_ptr<const CaseOverview>)> take) {
+    context_.cases->load_overview(
+        this, [this, take = std::move(take)](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) {
+          if (!reply) return context_.report(reply.error());
+          take(std::move(*reply));
+        });
+  }
 
  private:
   PageContext context_;

@@ -112,11 +112,10 @@ void RequestsPage::refresh() {
 
 void RequestsPage::load_providers() {
   if (!context().cases->is_open()) return;
-  context().cases->load_overview(this, [this](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) {
-    if (!reply) return context().report(reply.error());
+  read_overview([this](const auto& overview) {
     provider_->clear();
     provider_->addItem(tr("All providers"), QVariant::fromValue<qlonglong>(0));
-    for (const ProviderRow& row : (*reply)->providers)
+    for (const ProviderRow& row : overview->providers)
       provider_->addItem(QString::fromStdString(row.config.name), QVariant::fromValue<qlonglong>(row.id));
     provider_->setCurrentIndex(std::max(provider_->findData(QVariant::fromValue<qlonglong>(wanted_provider_)), 0));
   });

@@ -12,6 +12,7 @@
 #include "views/models/format.h"
 #include "views/models/sampler_model.h"
 #include "views/theme/icons.h"
+#include "views/widgets/card.h"
 #include "views/widgets/empty_state.h"
 #include "views/widgets/fact_panel.h"
 #include "views/widgets/table_view.h"
@@ -75,9 +76,7 @@ SamplersPage::SamplersPage(const PageContext& page_context, QWidget* parent) : P
 
   facts_ = new FactPanel(tr("The chosen sampler"));
   facts_->setMinimumHeight(200);
-  auto* split = new QSplitter(Qt::Vertical);
-  split->setChildrenCollapsible(false);
-  split->setHandleWidth(12);
+  auto* split = make_splitter(Qt::Vertical);
   split->addWidget(body);
   split->addWidget(facts_);
   split->setSizes({360, 260});
@@ -102,9 +101,8 @@ void SamplersPage::refresh() {
     model_->set_overview(nullptr);
     return show_selected();
   }
-  context().cases->load_overview(this, [this](tl::expected<std::shared_ptr<const CaseOverview>, Problem> reply) {
-    if (!reply) return context().report(reply.error());
-    model_->set_overview(*reply);
+  read_overview([this](auto overview) {
+    model_->set_overview(std::move(overview));
     show_selected();
   });
 }
@@ -122,21 +120,18 @@ void SamplersPage::show_selected() {
   const QModelIndex chosen = shown_->mapToSource(table_->currentIndex());
   const SamplerProfile* p = model_->at(chosen.row());
   if (!p) return facts_->show_facts({}, tr("Choose a sampler in the table."), {});
-  const auto text = [](std::string_view utf8) {
-    return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
-  };
   QString verified = verification_text(p->verification);
-  if (!p->verified_by.empty()) verified += QStringLiteral(": ") + text(p->verified_by);
-  facts_->show_facts(text(p->title), {},
-                     {{tr("Profile"), text(p->id)},
-                      {tr("Versions"), text(p->versions)},
+  if (!p->verified_by.empty()) verified += QStringLiteral(": ") + from_utf8(p->verified_by);
+  facts_->show_facts(from_utf8(p->title), {},
+                     {{tr("Profile"), from_utf8(p->id)},
+                      {tr("Versions"), from_utf8(p->versions)},
                       {tr("In this case"), model_->users(chosen.row()).join(QStringLiteral(", "))},
                       {tr("Verification"), verified},
-                      {tr("Missing"), text(p->missing)},
-                      {tr("A log must carry"), text(p->needs)},
+                      {tr("Missing"), from_utf8(p->missing)},
+                      {tr("A log must carry"), from_utf8(p->needs)},
                       {tr("Family"), family_text(p->family)},
-                      {tr("Noise"), text(p->noise)},
-                      {tr("Stream indexed by"), text(p->alignment)},
+                      {tr("Noise"), from_utf8(p->noise)},
+                      {tr("Stream indexed by"), from_utf8(p->alignment)},
                       {tr("Noise belongs to"), p->column_is_rank ? tr("the rank among the processed logits, not the "
                                                                       "token id")
                                                                  : QString()},

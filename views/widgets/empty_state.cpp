@@ -7,6 +7,7 @@
 #include <QPainter>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <tuple>
 
 #include "views/theme/icons.h"
 #include "views/theme/palette.h"
@@ -97,6 +98,25 @@ QLabel* make_label(const QString& text, TextStyle style, QWidget* parent) {
   return label;
 }
 
+std::pair<QLabel*, QLabel*> add_message(QVBoxLayout* column) {
+  auto* title = make_label({}, TextStyle::section);
+  title->setAlignment(Qt::AlignCenter);
+  column->addWidget(title);
+  auto* explanation = make_label({}, TextStyle::body);
+  explanation->setAlignment(Qt::AlignCenter);
+  explanation->setWordWrap(true);
+  explanation->setMinimumWidth(320);
+  explanation->setMaximumWidth(520);
+  set_muted(explanation);
+  // Not aligned but between stretches: an aligned label keeps the height of its first text and cuts a longer one.
+  auto* middle = new QHBoxLayout;
+  middle->addStretch(1);
+  middle->addWidget(explanation, 100);
+  middle->addStretch(1);
+  column->addLayout(middle);
+  return {title, explanation};
+}
+
 EmptyState::EmptyState(const QString& icon_name, QWidget* parent) : QWidget(parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(48, 48, 48, 48);
@@ -104,21 +124,7 @@ EmptyState::EmptyState(const QString& icon_name, QWidget* parent) : QWidget(pare
   column->addStretch(2);
   column->addWidget(new IconLabel(icon(icon_name), 48, 0.55, this), 0, Qt::AlignHCenter);
   column->addSpacing(6);
-  title_ = make_label({}, TextStyle::section, this);
-  title_->setAlignment(Qt::AlignCenter);
-  column->addWidget(title_);
-  explanation_ = make_label({}, TextStyle::body, this);
-  explanation_->setAlignment(Qt::AlignCenter);
-  explanation_->setWordWrap(true);
-  explanation_->setMaximumWidth(520);
-  explanation_->setMinimumWidth(320);
-  set_muted(explanation_);
-  // Not aligned but between stretches: an aligned label keeps the height of its first text and cuts a longer one.
-  auto* middle = new QHBoxLayout;
-  middle->addStretch(1);
-  middle->addWidget(explanation_, 100);
-  middle->addStretch(1);
-  column->addLayout(middle);
+  std::tie(title_, explanation_) = add_message(column);
   column->addSpacing(8);
   buttons_ = new QHBoxLayout;
   buttons_->setSpacing(10);

@@ -3,10 +3,12 @@
 
 #include <QWidget>
 #include <functional>
+#include <utility>
 
 class QHBoxLayout;
 class QLabel;
 class QPushButton;
+class QVBoxLayout;
 
 namespace difr::views {
 
@@ -27,6 +29,8 @@ class EmptyState final : public QWidget {
 /// A label in one of the house's text sizes.
 enum class TextStyle { title, section, body, small };
 [[nodiscard]] QLabel* make_label(const QString& text, TextStyle style, QWidget* parent = nullptr);
+/// A title and an explanation below it, centred in the column; returns their labels.
+std::pair<QLabel*, QLabel*> add_message(QVBoxLayout* column);
 /// An icon that follows theme and scale.
 [[nodiscard]] QWidget* make_icon(const QString& name, int side, QWidget* parent = nullptr);
 /// Gives the widget's text the palette's muted colour, now and after theme changes.

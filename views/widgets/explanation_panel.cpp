@@ -2,32 +2,18 @@
 
 #include <QFormLayout>
 #include <QLabel>
-#include <QScrollArea>
 #include <QVBoxLayout>
 
 #include "views/models/explanation_model.h"
 #include "views/models/format.h"
+#include "views/widgets/card.h"
 #include "views/widgets/empty_state.h"
 
 namespace difr::views {
 
 ExplanationPanel::ExplanationPanel(QWidget* parent) : QFrame(parent) {
-  setFrameShape(NoFrame);
-  setAutoFillBackground(true);
-  setBackgroundRole(QPalette::Base);
-  auto* outer = new QVBoxLayout(this);
-  outer->setContentsMargins(0, 0, 0, 0);
-  auto* scroll = new QScrollArea;
-  scroll->setFrameShape(NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll->setAccessibleName(tr("The chosen explanation"));
-  outer->addWidget(scroll);
-  auto* inner = new QWidget;
-  inner->setBackgroundRole(QPalette::Base);
-  scroll->setWidget(inner);
-  auto* column = new QVBoxLayout(inner);
-  column->setContentsMargins(18, 14, 18, 14);
+  make_card(this);
+  auto* column = add_scrolling_column(this, tr("The chosen explanation"));
   column->setSpacing(7);
   title_ = make_label({}, TextStyle::title);
   column->addWidget(title_);
@@ -38,10 +24,7 @@ ExplanationPanel::ExplanationPanel(QWidget* parent) : QFrame(parent) {
     return label;
   };
   text_ = paragraph(TextStyle::body);
-  parameters_ = new QFormLayout;
-  parameters_->setHorizontalSpacing(18);
-  parameters_->setVerticalSpacing(5);
-  column->addLayout(parameters_);
+  parameters_ = add_facts(column, 5);
   const auto heading = [&](const QString& text) {
     column->addSpacing(4);
     auto* label = make_label(text, TextStyle::small);
@@ -58,18 +41,14 @@ ExplanationPanel::ExplanationPanel(QWidget* parent) : QFrame(parent) {
 }
 
 void ExplanationPanel::show_explanation(const Diagnosis* diagnosis, const Explanation* explanation) {
-  while (parameters_->rowCount() > 0) parameters_->removeRow(0);
+  clear_facts(parameters_);
   const bool known = diagnosis && explanation;
   for (QLabel* label : {title_, alike_title_, alike_, separates_title_, separates_}) label->setVisible(known);
   if (!known) return text_->setText(tr("Choose an explanation in the table."));
   title_->setText(explanation_title(explanation->kind));
   text_->setText(QString::fromStdString(explanation->text));
   const auto line = [&](const QString& label, const QString& value) {
-    auto* left = make_label(label, TextStyle::body);
-    set_muted(left);
-    auto* right = make_label(value, TextStyle::body);
-    right->setWordWrap(true);
-    parameters_->addRow(left, right);
+    add_fact(parameters_, label, value).second->setWordWrap(true);
   };
   for (const FittedParameter& parameter : explanation->parameters) {
     const auto [name, value] = parameter_text(parameter);

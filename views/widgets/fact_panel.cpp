@@ -2,30 +2,16 @@
 
 #include <QFormLayout>
 #include <QLabel>
-#include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "views/widgets/card.h"
 #include "views/widgets/empty_state.h"
 
 namespace difr::views {
 
 FactPanel::FactPanel(const QString& name, QWidget* parent) : QFrame(parent) {
-  setFrameShape(NoFrame);
-  setAutoFillBackground(true);
-  setBackgroundRole(QPalette::Base);
-  auto* outer = new QVBoxLayout(this);
-  outer->setContentsMargins(0, 0, 0, 0);
-  auto* scroll = new QScrollArea;
-  scroll->setFrameShape(NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll->setAccessibleName(name);
-  outer->addWidget(scroll);
-  auto* inner = new QWidget;
-  inner->setBackgroundRole(QPalette::Base);
-  scroll->setWidget(inner);
-  auto* column = new QVBoxLayout(inner);
-  column->setContentsMargins(18, 14, 18, 14);
+  make_card(this);
+  auto* column = add_scrolling_column(this, name);
   column->setSpacing(8);
   title_ = make_label({}, TextStyle::section);
   title_->setWordWrap(true);
@@ -33,10 +19,7 @@ FactPanel::FactPanel(const QString& name, QWidget* parent) : QFrame(parent) {
   text_ = make_label({}, TextStyle::body);
   text_->setWordWrap(true);
   column->addWidget(text_);
-  facts_ = new QFormLayout;
-  facts_->setHorizontalSpacing(18);
-  facts_->setVerticalSpacing(6);
-  column->addLayout(facts_);
+  facts_ = add_facts(column, 6);
   column->addStretch();
 }
 
@@ -46,15 +29,9 @@ void FactPanel::show_facts(const QString& title, const QString& text,
   title_->setVisible(!title.isEmpty());
   text_->setText(text);
   text_->setVisible(!text.isEmpty());
-  while (facts_->rowCount() > 0) facts_->removeRow(0);
-  for (const auto& [label, value] : facts) {
-    if (value.isEmpty()) continue;
-    auto* left = make_label(label, TextStyle::body);
-    set_muted(left);
-    auto* right = make_label(value, TextStyle::body);
-    right->setWordWrap(true);
-    facts_->addRow(left, right);
-  }
+  clear_facts(facts_);
+  for (const auto& [label, value] : facts)
+    if (!value.isEmpty()) add_fact(facts_, label, value).second->setWordWrap(true);
 }
 
 }  // namespace difr::views

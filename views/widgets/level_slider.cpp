@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views/models/promise_model.h"
+#include "views/models/format.h"
 #include "views/widgets/empty_state.h"
 
 namespace difr::views {

@@ -8,15 +8,14 @@
 #include <QVBoxLayout>
 
 #include "views/models/sign_off_model.h"
+#include "views/widgets/card.h"
 #include "views/widgets/empty_state.h"
 #include "views/widgets/table_view.h"
 
 namespace difr::views {
 
 SignOffPanel::SignOffPanel(QWidget* parent) : QFrame(parent) {
-  setFrameShape(NoFrame);
-  setAutoFillBackground(true);
-  setBackgroundRole(QPalette::Base);
+  make_card(this);
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(14, 10, 14, 10);
   row->setSpacing(18);

@@ -5,34 +5,20 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
-#include <QScrollArea>
 #include <QVBoxLayout>
 
 #include "views/models/format.h"
 #include "views/models/provider_model.h"
 #include "views/theme/icons.h"
 #include "views/theme/palette.h"
+#include "views/widgets/card.h"
 #include "views/widgets/empty_state.h"
 
 namespace difr::views {
 
 VerdictPanel::VerdictPanel(QWidget* parent) : QFrame(parent) {
-  setFrameShape(NoFrame);
-  setAutoFillBackground(true);
-  setBackgroundRole(QPalette::Base);
-  auto* outer = new QVBoxLayout(this);
-  outer->setContentsMargins(0, 0, 0, 0);
-  auto* scroll = new QScrollArea;
-  scroll->setFrameShape(NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll->setAccessibleName(tr("Verdict of the chosen provider"));
-  outer->addWidget(scroll);
-  auto* inner = new QWidget;
-  inner->setBackgroundRole(QPalette::Base);
-  scroll->setWidget(inner);
-  auto* column = new QVBoxLayout(inner);
-  column->setContentsMargins(18, 14, 18, 14);
+  make_card(this);
+  auto* column = add_scrolling_column(this, tr("Verdict of the chosen provider"));
   column->setSpacing(8);
 
   name_ = make_label({}, TextStyle::small);
@@ -49,10 +35,7 @@ VerdictPanel::VerdictPanel(QWidget* parent) : QFrame(parent) {
   reason_->setWordWrap(true);
   column->addWidget(reason_);
   column->addSpacing(4);
-  numbers_ = new QFormLayout;
-  numbers_->setHorizontalSpacing(18);
-  numbers_->setVerticalSpacing(5);
-  column->addLayout(numbers_);
+  numbers_ = add_facts(column, 5);
   column->addStretch();
   requests_ = new QPushButton(icon(QStringLiteral("requests")), tr("Show its requests"));
   connect(requests_, &QPushButton::clicked, this, &VerdictPanel::requests_wanted);
@@ -67,7 +50,7 @@ VerdictPanel::VerdictPanel(QWidget* parent) : QFrame(parent) {
 }
 
 void VerdictPanel::show_provider(const ProviderRow* provider, const ProviderDecision* decision) {
-  while (numbers_->rowCount() > 0) numbers_->removeRow(0);
+  clear_facts(numbers_);
   requests_->setVisible(provider);
   diagnosis_->setVisible(provider && decision);
   outcome_.reset();
@@ -80,10 +63,7 @@ void VerdictPanel::show_provider(const ProviderRow* provider, const ProviderDeci
   }
   name_->setText(QString::fromStdString(provider->config.name));
   const auto line = [&](const QString& label, const QString& value, const QString& tip = {}) {
-    auto* left = make_label(label, TextStyle::body);
-    set_muted(left);
-    left->setToolTip(tip);
-    numbers_->addRow(left, make_label(value, TextStyle::body));
+    add_fact(numbers_, label, value).first->setToolTip(tip);
   };
   if (decision) {
     outcome_ = decision->verdict;

@@ -1,10 +1,10 @@
 #include "views/widgets/work_state.h"
 
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <tuple>
 
 #include "views/models/format.h"
 #include "views/widgets/empty_state.h"
@@ -15,21 +15,7 @@ WorkState::WorkState(QWidget* parent) : QWidget(parent) {
   auto* column = new QVBoxLayout(this);
   column->setSpacing(10);
   column->addStretch(2);
-  title_ = make_label({}, TextStyle::section);
-  title_->setAlignment(Qt::AlignCenter);
-  column->addWidget(title_);
-  explanation_ = make_label({}, TextStyle::body);
-  explanation_->setAlignment(Qt::AlignCenter);
-  explanation_->setWordWrap(true);
-  explanation_->setMinimumWidth(320);
-  explanation_->setMaximumWidth(520);
-  set_muted(explanation_);
-  // Not aligned but between stretches: an aligned label keeps the height of its first text and cuts a longer one.
-  auto* middle = new QHBoxLayout;
-  middle->addStretch(1);
-  middle->addWidget(explanation_, 100);
-  middle->addStretch(1);
-  column->addLayout(middle);
+  std::tie(title_, explanation_) = add_message(column);
   column->addSpacing(4);
   bar_ = new QProgressBar;
   bar_->setFixedWidth(320);
