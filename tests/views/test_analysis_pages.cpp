@@ -1,11 +1,9 @@
 // The pages that compute: what they ask, what they show, how they wait, stop and start over.
 #include <QComboBox>
-#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSettings>
 #include <QSlider>
-#include <QTableView>
 #include <QTemporaryDir>
 #include <QtTest>
 
@@ -17,24 +15,21 @@
 #include "views/shell/main_window.h"
 #include "views/widgets/explanation_panel.h"
 #include "views/widgets/fact_panel.h"
+#include "window_probe.h"
 
 using namespace difr;
 using namespace difr::views;
 using difr::test::FakeAnalyses;
 using difr::test::FakeCase;
 using difr::test::FakeJobs;
+using difr::test::find_table;
+using difr::test::label_text;
 
 class TestAnalysisPages : public QObject {
   Q_OBJECT
 
   QTemporaryDir folder_;
   std::unique_ptr<QSettings> settings_;
-
-  static QTableView* table(QWidget& window, const QString& name) {
-    for (auto* view : window.findChildren<QTableView*>())
-      if (view->accessibleName() == name) return view;
-    return nullptr;
-  }
 
  private slots:
   void init() {
@@ -50,16 +45,12 @@ class TestAnalysisPages : public QObject {
     window.show();
     source.open({}, false);
     window.navigation().go({page_id::diagnosis});
-    QTableView* explanations = table(window, QStringLiteral("Explanations, best first"));
+    QTableView* explanations = find_table(window, QStringLiteral("Explanations, best first"));
     QVERIFY(explanations);
     QTRY_COMPARE(explanations->model()->rowCount(), 4);
     QCOMPARE(analyses.asked, std::vector<std::int64_t>{3});
     auto* panel = window.findChild<ExplanationPanel*>();
-    const auto told = [&] {
-      QStringList all;
-      for (const QLabel* label : panel->findChildren<QLabel*>()) all << label->text();
-      return all.join(QLatin1Char('\n'));
-    };
+    const auto told = [&] { return label_text(*panel, false); };
     QVERIFY(told().contains(QLatin1String("What logit-noise says.")));
     QVERIFY(told().contains(QLatin1String("Noise that grows")));  // cannot be told from it
     QTest::keyClick(explanations, Qt::Key_End, Qt::ControlModifier);
@@ -118,16 +109,11 @@ class TestAnalysisPages : public QObject {
     window.show();
     source.open({}, false);
     window.navigation().go({page_id::calibration, 1});
-    QTableView* promises = table(window, QStringLiteral("False-alarm promises"));
+    QTableView* promises = find_table(window, QStringLiteral("False-alarm promises"));
     QTRY_COMPARE(promises->model()->rowCount(), 3);
     QCOMPARE(promises->currentIndex().row(), 1);  // the strongest promise that is supported
     auto* page = window.page(page_id::calibration);
-    const auto told = [&] {
-      QStringList all;
-      for (const QLabel* label : page->findChildren<QLabel*>())
-        if (label->isVisible()) all << label->text();
-      return all.join(QLatin1Char('\n'));
-    };
+    const auto told = [&] { return label_text(*page, true); };
     QVERIFY(told().contains(QLatin1String("96 trusted requests support at best 3.07 %")));
     QVERIFY(told().contains(QLatin1String("A promise of 1 % needs 299.")));
     auto* power = page->findChild<PowerChart*>();
@@ -153,18 +139,13 @@ class TestAnalysisPages : public QObject {
     window.show();
     source.open({}, false);
     window.navigation().go({page_id::decision, 2});
-    QTableView* providers = table(window, QStringLiteral("Providers at these levels"));
+    QTableView* providers = find_table(window, QStringLiteral("Providers at these levels"));
     QTRY_COMPARE(providers->model()->rowCount(), 3);
     QCOMPARE(analyses.previewed.front().alpha, 0.001);
     QCOMPARE(providers->currentIndex().data(TableModel::id_role).toInt(), 2);
     auto* page = window.page(page_id::decision);
     auto* alpha = page->findChildren<QSlider*>().front();
-    const auto told = [&] {
-      QStringList all;
-      for (const QLabel* label : page->findChildren<QLabel*>())
-        if (label->isVisible()) all << label->text();
-      return all.join(QLatin1Char('\n'));
-    };
+    const auto told = [&] { return label_text(*page, true); };
     QVERIFY(told().contains(QLatin1String("as decided")));
     QVERIFY(told().contains(QLatin1String("1 fail, 1 undetermined, 1 pass")));
     // Several steps in a row ask once, when the slider rests.
@@ -202,7 +183,7 @@ class TestAnalysisPages : public QObject {
     }
     QTRY_VERIFY(sign->isEnabled());
     QTest::mouseClick(sign, Qt::LeftButton);
-    QTableView* signs = table(window, QStringLiteral("Sign-offs"));
+    QTableView* signs = find_table(window, QStringLiteral("Sign-offs"));
     QTRY_COMPARE(signs->model()->rowCount(), 1);
     QCOMPARE(source.findings.front().author, std::string("A. Auditor"));
     QCOMPARE(source.findings.front().provider_id.value_or(0), std::int64_t(3));
@@ -231,7 +212,7 @@ class TestAnalysisPages : public QObject {
     QVERIFY(QTest::qWaitForWindowActive(&window));
     QTest::keyClick(&window, Qt::Key_7, Qt::ControlModifier);
     QCOMPARE(window.navigation().current().page, page_id::samplers);
-    QTableView* samplers = table(window, QStringLiteral("Samplers"));
+    QTableView* samplers = find_table(window, QStringLiteral("Samplers"));
     QVERIFY(samplers->model()->rowCount() > 20);
     auto* page = window.page(page_id::samplers);
     auto* words = page->findChild<QLineEdit*>();
@@ -239,9 +220,8 @@ class TestAnalysisPages : public QObject {
     QCOMPARE(samplers->model()->rowCount(), 1);
     QTest::keyClick(words, Qt::Key_Return);
     samplers->selectRow(0);
-    QStringList facts;
-    for (const QLabel* label : page->findChild<FactPanel*>()->findChildren<QLabel*>()) facts << label->text();
-    QVERIFY(facts.join(QLatin1Char(' ')).contains(QLatin1String("batch slot")));  // what would be needed
+    const QString facts = label_text(*page->findChild<FactPanel*>(), false);
+    QVERIFY(facts.contains(QLatin1String("batch slot")));  // what would be needed
     words->setText(QStringLiteral("no such engine"));
     for (auto* button : page->findChildren<QPushButton*>())
       if (button->text() == QLatin1String("Clear the filter")) QTest::mouseClick(button, Qt::LeftButton);

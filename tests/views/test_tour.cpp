@@ -18,25 +18,20 @@
 #include "views/shell/main_window.h"
 #include "views/theme/palette.h"
 #include "views/widgets/heat_text.h"
+#include "window_probe.h"
 
 using namespace difr;
 using namespace difr::views;
 using difr::test::FakeAnalyses;
 using difr::test::FakeCase;
 using difr::test::FakeJobs;
+using difr::test::find_table;
 
 class TestTour : public QObject {
   Q_OBJECT
 
   QTemporaryDir folder_;
   std::unique_ptr<QSettings> settings_;
-
-  /// The shown page's table with that accessible name.
-  static QTableView* table(QWidget& window, const QString& name) {
-    for (auto* view : window.findChildren<QTableView*>())
-      if (view->accessibleName() == name) return view;
-    return nullptr;
-  }
 
  private slots:
   void init() {
@@ -58,7 +53,7 @@ class TestTour : public QObject {
 
     window.open_paths({QStringLiteral("/cases/a.difr")});
     QCOMPARE(window.navigation().current().page, page_id::overview);
-    QTableView* providers = table(window, QStringLiteral("Providers and verdicts"));
+    QTableView* providers = find_table(window, QStringLiteral("Providers and verdicts"));
     QVERIFY(providers);
     QTRY_COMPARE(providers->model()->rowCount(), 4);
     QCOMPARE(providers->model()->index(0, 0).data().toString(), QStringLiteral("fail"));  // the findings first
@@ -67,7 +62,7 @@ class TestTour : public QObject {
     QCOMPARE(window.navigation().current().page, page_id::requests);
     QCOMPARE(window.navigation().current().provider_id, 3);
 
-    QTableView* requests = table(window, QStringLiteral("Requests"));
+    QTableView* requests = find_table(window, QStringLiteral("Requests"));
     QVERIFY(requests);
     QTRY_COMPARE(requests->model()->rowCount(), 100);
     requests->selectRow(2);
@@ -103,7 +98,7 @@ class TestTour : public QObject {
     window.show();
     source.open({}, false);
     window.navigation().go({page_id::requests});
-    QTableView* requests = table(window, QStringLiteral("Requests"));
+    QTableView* requests = find_table(window, QStringLiteral("Requests"));
     QTRY_COMPARE(requests->model()->rowCount(), 200);
     for (auto* edit : window.findChildren<QLineEdit*>())
       if (edit->accessibleName() == QLatin1String("Filter by request id"))
